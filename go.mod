@@ -1,0 +1,3 @@
+module github.com/peltonq/pelton
+
+go 1.26.0
