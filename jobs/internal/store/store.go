@@ -1,0 +1,100 @@
+package store
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/peltonq/pelton/internal/sqlfile"
+)
+
+//go:embed sql/*.sql
+var files embed.FS
+
+// DB is what a statement runs on: a pool, a connection or a transaction.
+type DB interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// Store runs the queue's statements in one Postgres schema. Safe for concurrent use.
+type Store struct {
+	Pool   *pgxpool.Pool
+	Schema string
+	sql    *sqlfile.Set
+}
+
+// New makes a store for the named schema.
+func New(pool *pgxpool.Pool, schema string) *Store {
+	return &Store{Pool: pool, Schema: schema, sql: sqlfile.Load(files, "sql", schema)}
+}
+
+// Limits are the settings of one transaction. Zero values mean the defaults given.
+type Limits struct {
+	Lock      time.Duration // longest wait for one lock; defaults to 1 s
+	Statement time.Duration // longest statement; defaults to 30 s
+	NoSeqScan bool          // for reads of the moving tables' heads, whose statistics say nothing
+}
+
+// Tx runs fn in a READ COMMITTED transaction with the given limits and commits if it returns nil.
+func (s *Store) Tx(ctx context.Context, limits Limits, fn func(tx pgx.Tx) error) error {
+	return pgx.BeginTxFunc(ctx, s.Pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+		if err := limits.apply(ctx, tx); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
+func (l Limits) apply(ctx context.Context, tx pgx.Tx) error {
+	if _, err := tx.Exec(ctx, setLimits, l.args()...); err != nil {
+		return fmt.Errorf("set limits of a transaction: %w", err)
+	}
+	return nil
+}
+
+const setLimits = "SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true)," +
+	" set_config('enable_seqscan', $3, true), set_config('enable_bitmapscan', $3, true)"
+
+func (l Limits) args() []any {
+	if l.Lock == 0 {
+		l.Lock = time.Second
+	}
+	if l.Statement == 0 {
+		l.Statement = 30 * time.Second
+	}
+	scan := "on"
+	if l.NoSeqScan {
+		scan = "off"
+	}
+	return []any{milliseconds(l.Lock), milliseconds(l.Statement), scan}
+}
+
+func milliseconds(d time.Duration) string {
+	return strconv.FormatInt(max(1, d.Milliseconds()), 10)
+}
+
+// SQLState returns the SQLSTATE of a Postgres error, or "".
+func SQLState(err error) string {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// SQLSTATEs that callers branch on.
+const (
+	UniqueViolation      = "23505"
+	LockNotAvailable     = "55P03"
+	SerializationFailure = "40001"
+	DeadlockDetected     = "40P01"
+)
