@@ -1,0 +1,43 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/peltonq/pelton/jobs/internal/store"
+)
+
+// Client enqueues jobs, operates on them, and, if it has queues, works them. Safe for concurrent use.
+type Client struct {
+	config *Config
+	pool   *pgxpool.Pool
+	store  *store.Store
+	log    *slog.Logger
+}
+
+// NewClient makes a client on a pool that stays the caller's: it must outlive the client. Nothing is read from the database yet.
+func NewClient(pool *pgxpool.Pool, config *Config) (*Client, error) {
+	if pool == nil {
+		return nil, fmt.Errorf("new client: pool is nil")
+	}
+	if config == nil {
+		config = &Config{}
+	}
+	c := config.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("new client: %w", err)
+	}
+	return &Client{config: c, pool: pool, store: store.New(pool, c.Schema), log: c.Logger}, nil
+}
+
+// ID names this client in attempts and executors.
+func (c *Client) ID() string { return c.config.ID }
+
+// Schema is the Postgres schema this client works in.
+func (c *Client) Schema() string { return c.config.Schema }
+
+// Start starts working the queues and the duties, and returns once the client is registered.
+func (c *Client) Start(ctx context.Context) error { return nil }
