@@ -1,0 +1,28 @@
+// Package pgtest gives tests a real PostgreSQL.
+//
+// One private server per test process starts when the first test asks for a database and is stopped by [Main]. Each
+// test gets a database of its own, because notifications, advisory locks and committed rows are seen in the whole
+// database. A package uses it so:
+//
+//	func TestMain(m *testing.M) { pgtest.Main(m, pgtest.CheckLeaks()) }
+//
+//	func TestSomething(t *testing.T) {
+//		t.Parallel()
+//		dsn := pgtest.FromTemplate(t, "migrated", migrate) // migrate runs once per process
+//		pool := pgtest.Pool(t, dsn)
+//		...
+//	}
+//
+// The server is fast and forgetful (fsync is off). A test that kills or restarts a server takes one of its own from
+// [NewCluster]. [Proxy] stands between a client and the server and breaks the connection in the middle of things.
+//
+// # Environment
+//
+//	PELTON_TEST_PG_BIN      directory of initdb and postgres to use; else the first that postgres.Find finds
+//	PELTON_TEST_PG_OPTIONS  more server settings: "name=value,name='value, with comma'"
+//
+// # Failure
+//
+// A machine without PostgreSQL fails the tests, it does not skip them. A test process that is killed takes its server
+// along (Linux), and the next one removes the directory it left.
+package pgtest

@@ -1,0 +1,80 @@
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"strings"
+
+	"github.com/peltonq/pelton/internal/postgres"
+)
+
+const (
+	envBin     = "PELTON_TEST_PG_BIN"
+	envOptions = "PELTON_TEST_PG_OPTIONS"
+)
+
+// find returns the server's programs for tests, with advice in the error.
+func find(ctx context.Context) (postgres.Binaries, error) {
+	found, err := postgres.Find(ctx, postgres.FindOptions{BinDir: os.Getenv(envBin)})
+	if errors.Is(err, postgres.ErrNotFound) {
+		return found, fmt.Errorf("%w\n\nThe tests need PostgreSQL %d or newer on this machine. Install it, no service has to run:\n"+
+			"  Debian, Ubuntu:  apt-get install postgresql\n"+
+			"  Fedora, Red Hat: dnf install postgresql-server\n"+
+			"  macOS:           brew install postgresql@17\n"+
+			"or set %s to the directory of initdb and postgres", err, postgres.MinMajor, envBin)
+	}
+	return found, err
+}
+
+// settings are those of every test server: the fixed ones, then the environment's.
+func settings() (map[string]string, error) {
+	chosen := map[string]string{
+		"max_connections":           "300",
+		"max_prepared_transactions": "20",
+		"shared_buffers":            "128MB",
+	}
+	more, err := parseSettings(os.Getenv(envOptions))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", envOptions, err)
+	}
+	maps.Copy(chosen, more)
+	return chosen, nil
+}
+
+// parseSettings reads "name=value,name='value'". Commas split, except within single quotes; a quote in a quoted value is
+// written twice.
+func parseSettings(text string) (map[string]string, error) {
+	parsed := map[string]string{}
+	for _, part := range splitOutsideQuotes(text) {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			continue
+		}
+		name, value, found := strings.Cut(part, "=")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if !found || name == "" {
+			return nil, fmt.Errorf("%q is not name=value", part)
+		}
+		if strings.HasPrefix(value, "'") {
+			if len(value) < 2 || !strings.HasSuffix(value, "'") {
+				return nil, fmt.Errorf("%q has an open quote", part)
+			}
+			value = strings.ReplaceAll(value[1:len(value)-1], "''", "'")
+		}
+		parsed[name] = value
+	}
+	return parsed, nil
+}
+
+func splitOutsideQuotes(text string) []string {
+	quoted := false
+	return strings.FieldsFunc(text, func(r rune) bool {
+		if r == '\'' {
+			quoted = !quoted
+		}
+		return r == ',' && !quoted
+	})
+}
