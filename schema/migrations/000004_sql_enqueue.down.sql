@@ -1,0 +1,1 @@
+DROP FUNCTION pelton.insert_json(json, boolean);

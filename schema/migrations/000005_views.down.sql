@@ -1,0 +1,2 @@
+DROP FUNCTION pelton.lost_jobs(interval);
+DROP VIEW pelton.job_state;
