@@ -49,10 +49,8 @@ func writeMemory(dataDir string, kept memory, as account) error {
 	if err := os.WriteFile(next, append(text, '\n'), 0o600); err != nil {
 		return fmt.Errorf("remember server: %w", err)
 	}
-	if as.switched {
-		if err := os.Chown(next, as.uid, as.gid); err != nil {
-			return fmt.Errorf("remember server: %w", err)
-		}
+	if err := as.give(next); err != nil {
+		return fmt.Errorf("remember server: %w", err)
 	}
 	if err := os.Rename(next, memoryFile(dataDir)); err != nil {
 		return fmt.Errorf("remember server: %w", err)
@@ -109,10 +107,8 @@ func makeData(ctx context.Context, config Config, as account) error {
 	if err := os.Mkdir(building, 0o700); err != nil {
 		return fmt.Errorf("make data directory: %w", err)
 	}
-	if as.switched {
-		if err := os.Chown(building, as.uid, as.gid); err != nil {
-			return fmt.Errorf("make data directory: %w", err)
-		}
+	if err := as.give(building); err != nil {
+		return fmt.Errorf("make data directory: %w", err)
 	}
 	kept := memory{}
 	if !config.Trust {
@@ -124,8 +120,11 @@ func makeData(ctx context.Context, config Config, as account) error {
 	if err := writeMemory(building, kept, as); err != nil {
 		return err
 	}
-	if err := os.Rename(building, config.DataDir); err != nil {
+	if err := os.Remove(config.DataDir); err != nil && !errors.Is(err, fs.ErrNotExist) { // empty
 		return fmt.Errorf("make data directory (is it a mount point? then choose a directory in it): %w", err)
+	}
+	if err := os.Rename(building, config.DataDir); err != nil {
+		return fmt.Errorf("make data directory: %w", err)
 	}
 	return nil
 }
@@ -133,6 +132,13 @@ func makeData(ctx context.Context, config Config, as account) error {
 // initdb tries C.UTF-8 first, which knows upper and lower case beyond ASCII, then C, which every system has. Both sort
 // by byte, so that an index built on one machine is right on another.
 func initdb(ctx context.Context, config Config, as account, dir, password string) error {
+	secret := dir + ".password" // initdb wants a file of its own, outside the directory
+	if password != "" {
+		defer func() { _ = os.Remove(secret) }()
+		if err := errors.Join(os.WriteFile(secret, []byte(password+"\n"), 0o600), as.give(secret)); err != nil {
+			return fmt.Errorf("initdb: %w", err)
+		}
+	}
 	var failures []error
 	for _, locale := range []string{"C.UTF-8", "C"} {
 		arguments := []string{
@@ -144,10 +150,9 @@ func initdb(ctx context.Context, config Config, as account, dir, password string
 		if password == "" {
 			arguments = append(arguments, "--auth-host", "trust")
 		} else {
-			arguments = append(arguments, "--auth-host", "scram-sha-256", "--pwfile", "/dev/stdin")
+			arguments = append(arguments, "--auth-host", "scram-sha-256", "--pwfile", secret)
 		}
 		command := exec.CommandContext(ctx, config.Binaries.path("initdb"), arguments...)
-		command.Stdin = strings.NewReader(password + "\n")
 		command.Dir = dir
 		command.Env = as.environment()
 		command.SysProcAttr = as.attributes()

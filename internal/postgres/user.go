@@ -74,6 +74,14 @@ func (a account) attributes() *syscall.SysProcAttr {
 	return attributes
 }
 
+// give makes a file the account's own.
+func (a account) give(path string) error {
+	if !a.switched {
+		return nil
+	}
+	return os.Chown(path, a.uid, a.gid)
+}
+
 // environment is what a child needs: the owner's home is not the account's, so HOME goes when the user changes.
 func (a account) environment() []string {
 	kept := []string{"LC_ALL=C", "TZ=UTC"}
