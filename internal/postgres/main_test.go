@@ -22,7 +22,28 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(envRole); role != "" {
 		os.Exit(roles[role]())
 	}
-	goleak.VerifyTestMain(m)
+	os.Exit(run(m))
+}
+
+// run gives the tests a directory for temporary files of their own: the library that downloads leaves some there.
+func run(m *testing.M) int {
+	parent, err := Place(os.TempDir(), "")
+	if err != nil {
+		return complain(err)
+	}
+	dir, err := os.MkdirTemp(parent, "pelton-postgres-test-")
+	if err != nil {
+		return complain(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Setenv("TMPDIR", dir)); err != nil {
+		return complain(err)
+	}
+	code := m.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		return complain(err)
+	}
+	return code
 }
 
 // binaries returns the server that the tests run. The variable is that of package pgtest, which cannot be used here.
@@ -42,7 +63,7 @@ func openDir(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp(parent, "pelton-postgres-test-")
+	dir, err := os.MkdirTemp(parent, "t-")
 	if err != nil {
 		t.Fatal(err)
 	}
