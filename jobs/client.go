@@ -16,6 +16,8 @@ type Client struct {
 	pool   *pgxpool.Pool
 	store  *store.Store
 	log    *slog.Logger
+
+	plugins *plugins
 }
 
 // NewClient makes a client on a pool that stays the caller's: it must outlive the client. Nothing is read from the database yet.
@@ -30,7 +32,11 @@ func NewClient(pool *pgxpool.Pool, config *Config) (*Client, error) {
 	if err := c.validate(); err != nil {
 		return nil, fmt.Errorf("new client: %w", err)
 	}
-	return &Client{config: c, pool: pool, store: store.New(pool, c.Schema), log: c.Logger}, nil
+	plugins, err := newPlugins(c)
+	if err != nil {
+		return nil, fmt.Errorf("new client: %w", err)
+	}
+	return &Client{config: c, pool: pool, store: store.New(pool, c.Schema), log: c.Logger, plugins: plugins}, nil
 }
 
 // ID names this client in attempts and executors.

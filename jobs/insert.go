@@ -1,0 +1,185 @@
+package jobs
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/peltonq/pelton/jobs/internal/store"
+)
+
+// Insert enqueues one job in a transaction of its own. opts may be nil. Errors: *InvalidJobError for bad input.
+func (c *Client) Insert(ctx context.Context, args river.JobArgs, opts *river.InsertOpts) (*rivertype.JobInsertResult, error) {
+	return first(c.insert(ctx, c.pool, []river.InsertManyParams{{Args: args, InsertOpts: opts}}))
+}
+
+// InsertTx enqueues one job in the caller's transaction: it exists if and when that commits.
+func (c *Client) InsertTx(
+	ctx context.Context, tx pgx.Tx, args river.JobArgs, opts *river.InsertOpts,
+) (*rivertype.JobInsertResult, error) {
+	return first(c.insert(ctx, tx, []river.InsertManyParams{{Args: args, InsertOpts: opts}}))
+}
+
+// InsertMany enqueues jobs in one transaction of its own: all or none. Results are in the order of params.
+func (c *Client) InsertMany(ctx context.Context, params []river.InsertManyParams) ([]*rivertype.JobInsertResult, error) {
+	return c.insert(ctx, c.pool, params)
+}
+
+// InsertManyTx enqueues jobs in the caller's transaction.
+func (c *Client) InsertManyTx(
+	ctx context.Context, tx pgx.Tx, params []river.InsertManyParams,
+) ([]*rivertype.JobInsertResult, error) {
+	return c.insert(ctx, tx, params)
+}
+
+// InsertSQLTx enqueues one job in a database/sql transaction, of any driver.
+func (c *Client) InsertSQLTx(
+	ctx context.Context, tx *sql.Tx, args river.JobArgs, opts *river.InsertOpts,
+) (*rivertype.JobInsertResult, error) {
+	return first(c.InsertManySQLTx(ctx, tx, []river.InsertManyParams{{Args: args, InsertOpts: opts}}))
+}
+
+// InsertManySQLTx enqueues jobs in a database/sql transaction, of any driver.
+func (c *Client) InsertManySQLTx(
+	ctx context.Context, tx *sql.Tx, params []river.InsertManyParams,
+) ([]*rivertype.JobInsertResult, error) {
+	return c.insertBy(ctx, params, func(ctx context.Context, jobs []store.NewJob) ([]store.Inserted, error) {
+		return c.store.InsertSQL(ctx, tx, jobs, c.hints(ctx))
+	}, nil)
+}
+
+func (c *Client) insert(ctx context.Context, db store.DB, params []river.InsertManyParams) ([]*rivertype.JobInsertResult, error) {
+	return c.insertBy(ctx, params, func(ctx context.Context, jobs []store.NewJob) ([]store.Inserted, error) {
+		return c.store.Insert(ctx, db, jobs, c.hints(ctx))
+	}, db)
+}
+
+// insertBy takes jobs through hooks and middleware to put. holders, if not nil, is where the rows of jobs that hold a unique
+// key are read from.
+func (c *Client) insertBy(
+	ctx context.Context, params []river.InsertManyParams,
+	put func(context.Context, []store.NewJob) ([]store.Inserted, error), holders store.DB,
+) ([]*rivertype.JobInsertResult, error) {
+	if len(params) == 0 {
+		return nil, nil
+	}
+	prepared, err := c.prepare(ctx, params)
+	if err != nil {
+		return nil, err
+	}
+	return c.plugins.insert(ctx, prepared, func(ctx context.Context) ([]*rivertype.JobInsertResult, error) {
+		jobs, err := newJobs(prepared)
+		if err != nil {
+			return nil, err
+		}
+		inserted, err := put(ctx, jobs)
+		if err != nil {
+			return nil, err
+		}
+		return c.insertResults(ctx, prepared, inserted, holders)
+	})
+}
+
+// prepare checks every job before any is stored.
+func (c *Client) prepare(ctx context.Context, params []river.InsertManyParams) ([]*rivertype.JobInsertParams, error) {
+	prepared := make([]*rivertype.JobInsertParams, len(params))
+	for i := range params {
+		p, err := c.insertParams(params[i].Args, params[i].InsertOpts)
+		if err == nil {
+			prepared[i] = p
+			err = c.plugins.insertBegin(ctx, p)
+		}
+		if err != nil {
+			return nil, &InvalidJobError{Index: i, Kind: kindOf(params[i].Args), Err: err}
+		}
+	}
+	return prepared, nil
+}
+
+func kindOf(args river.JobArgs) string {
+	if args == nil {
+		return ""
+	}
+	return args.Kind()
+}
+
+func newJobs(prepared []*rivertype.JobInsertParams) ([]store.NewJob, error) {
+	jobs := make([]store.NewJob, len(prepared))
+	for i, p := range prepared {
+		if err := checkParams(p); err != nil {
+			return nil, &InvalidJobError{Index: i, Kind: p.Kind, Err: err}
+		}
+		jobs[i] = newJob(p)
+	}
+	return jobs, nil
+}
+
+func (c *Client) insertResults(
+	ctx context.Context, prepared []*rivertype.JobInsertParams, inserted []store.Inserted, holders store.DB,
+) ([]*rivertype.JobInsertResult, error) {
+	results := make([]*rivertype.JobInsertResult, len(prepared))
+	for i, p := range prepared {
+		in := inserted[i]
+		row := insertedRow(p, in)
+		results[i] = &rivertype.JobInsertResult{Job: row, UniqueSkippedAsDuplicate: in.Skipped}
+	}
+	c.enqueued(prepared, func(i int) bool { return !inserted[i].Skipped })
+	return results, nil
+}
+
+// enqueued tells the observer what went in, once per queue and kind.
+func (c *Client) enqueued(prepared []*rivertype.JobInsertParams, in func(i int) bool) {
+	if len(prepared) == 1 && in(0) {
+		c.config.Observer.Enqueued(prepared[0].Queue, prepared[0].Kind, 1)
+		return
+	}
+	counts := map[[2]string]int{}
+	for i, p := range prepared {
+		if in(i) {
+			counts[[2]string{p.Queue, p.Kind}]++
+		}
+	}
+	for key, n := range counts {
+		c.config.Observer.Enqueued(key[0], key[1], n)
+	}
+}
+
+func first(results []*rivertype.JobInsertResult, err error) (*rivertype.JobInsertResult, error) {
+	if err != nil {
+		return nil, err
+	}
+	return results[0], nil
+}
+
+type withoutHintKey struct{}
+
+// WithoutHint makes inserts under ctx send no NOTIFY, which a transaction prepared for two-phase commit must not hold. The jobs
+// are found by the next poll.
+func WithoutHint(ctx context.Context) context.Context {
+	return context.WithValue(ctx, withoutHintKey{}, true)
+}
+
+func (c *Client) hints(ctx context.Context) bool {
+	return !c.config.NotifyOff && ctx.Value(withoutHintKey{}) == nil
+}
+
+// RawArgs are args whose kind and JSON are known only at run time, for tools and other languages.
+type RawArgs struct {
+	JobKind string
+	JSON    json.RawMessage
+}
+
+// Kind is the job's kind.
+func (a RawArgs) Kind() string { return a.JobKind }
+
+// MarshalJSON returns the JSON as it is.
+func (a RawArgs) MarshalJSON() ([]byte, error) {
+	if len(a.JSON) == 0 {
+		return []byte("{}"), nil
+	}
+	return a.JSON, nil
+}

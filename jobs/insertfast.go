@@ -1,0 +1,86 @@
+package jobs
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/peltonq/pelton/jobs/internal/store"
+)
+
+// bulkStatement is the longest that one statement of a bulk insert may take.
+const bulkStatement = 5 * time.Minute
+
+// InsertManyFast enqueues jobs by COPY in one transaction of its own and returns how many went in: all, or fewer by the
+// duplicates of unique keys. Made for batches of thousands; a call with unique jobs goes the way of InsertMany.
+func (c *Client) InsertManyFast(ctx context.Context, params []river.InsertManyParams) (int, error) {
+	n := 0
+	err := c.store.Tx(ctx, store.Limits{Statement: bulkStatement}, func(tx pgx.Tx) error {
+		var err error
+		n, err = c.InsertManyFastTx(ctx, tx, params)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
+// InsertManyFastTx is InsertManyFast in the caller's transaction.
+func (c *Client) InsertManyFastTx(ctx context.Context, tx pgx.Tx, params []river.InsertManyParams) (int, error) {
+	if len(params) == 0 {
+		return 0, nil
+	}
+	prepared, err := c.prepare(ctx, params)
+	if err != nil {
+		return 0, err
+	}
+	if !c.plugins.wrapInsert() {
+		return c.copyIn(ctx, tx, prepared)
+	}
+	n := 0
+	_, err = c.plugins.insert(ctx, prepared, func(ctx context.Context) ([]*rivertype.JobInsertResult, error) {
+		if n, err = c.copyIn(ctx, tx, prepared); err != nil {
+			return nil, err
+		}
+		results := make([]*rivertype.JobInsertResult, len(prepared))
+		for i, p := range prepared {
+			results[i] = &rivertype.JobInsertResult{Job: insertedRow(p, store.Inserted{State: string(p.State)})}
+		}
+		return results, nil
+	})
+	return n, err
+}
+
+// copyIn puts jobs in by COPY, or by insert_jobs if one of them is unique, and counts those that went in.
+func (c *Client) copyIn(ctx context.Context, tx pgx.Tx, prepared []*rivertype.JobInsertParams) (int, error) {
+	jobs, err := newJobs(prepared)
+	if err != nil {
+		return 0, err
+	}
+	skipped := make([]bool, 0)
+	if slices.ContainsFunc(jobs, func(j store.NewJob) bool { return j.UniqueKey != nil }) {
+		inserted, err := c.store.Insert(ctx, tx, jobs, c.hints(ctx))
+		if err != nil {
+			return 0, err
+		}
+		for _, in := range inserted {
+			skipped = append(skipped, in.Skipped)
+		}
+	} else if _, err := c.store.CopyIn(ctx, tx, jobs, c.hints(ctx)); err != nil {
+		return 0, err
+	}
+	n := 0
+	c.enqueued(prepared, func(i int) bool {
+		in := i >= len(skipped) || !skipped[i]
+		if in {
+			n++
+		}
+		return in
+	})
+	return n, nil
+}

@@ -1,0 +1,189 @@
+package jobs
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+	"unicode/utf8"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/peltonq/pelton/jobs/internal/state"
+	"github.com/peltonq/pelton/jobs/internal/store"
+)
+
+// InvalidJobError tells why a job was refused before anything was stored.
+type InvalidJobError struct {
+	Index int    // of the job in the call
+	Kind  string // of the job, may be empty
+	Err   error
+}
+
+func (e *InvalidJobError) Error() string {
+	return fmt.Sprintf("job %d of kind %q: %v", e.Index, e.Kind, e.Err)
+}
+
+func (e *InvalidJobError) Unwrap() error { return e.Err }
+
+const (
+	maxKindBytes = 128
+	maxTagBytes  = 255
+)
+
+var tagPattern = regexp.MustCompile(`\A[\w][\w\-]+[\w]\z`)
+
+// insertParams works out what to insert: options of the call first, then those of the args type, then the client's defaults.
+func (c *Client) insertParams(args river.JobArgs, opts *river.InsertOpts) (*rivertype.JobInsertParams, error) {
+	if args == nil {
+		return nil, errors.New("args are nil")
+	}
+	if opts == nil {
+		opts = &river.InsertOpts{}
+	}
+	var own river.InsertOpts
+	if a, ok := args.(river.JobArgsWithInsertOpts); ok {
+		own = a.InsertOpts()
+	}
+	encoded, err := json.Marshal(args)
+	if err != nil {
+		return nil, fmt.Errorf("encode args: %w", err)
+	}
+	p := &rivertype.JobInsertParams{
+		Args:        args,
+		EncodedArgs: encoded,
+		Kind:        args.Kind(),
+		MaxAttempts: cmp.Or(opts.MaxAttempts, own.MaxAttempts, c.config.MaxAttempts),
+		Metadata:    opts.Metadata,
+		Priority:    cmp.Or(opts.Priority, own.Priority, PriorityDefault),
+		Queue:       cmp.Or(opts.Queue, own.Queue, QueueDefault),
+		State:       rivertype.JobStateAvailable,
+		Tags:        opts.Tags,
+	}
+	if p.Tags == nil {
+		p.Tags = own.Tags
+	}
+	if len(p.Metadata) == 0 {
+		p.Metadata = own.Metadata
+	}
+	if due := cmp.Or(opts.ScheduledAt, own.ScheduledAt); !due.IsZero() {
+		p.ScheduledAt = &due
+		p.State = rivertype.JobStateScheduled
+	}
+	if opts.Pending || own.Pending {
+		p.State = rivertype.JobStatePending
+	}
+	unique := opts.UniqueOpts
+	if !isUnique(&unique) {
+		unique = own.UniqueOpts
+	}
+	if isUnique(&unique) {
+		if err := checkUnique(&unique); err != nil {
+			return nil, err
+		}
+		if p.UniqueKey, p.UniqueStates, err = uniqueKey(&unique, p, time.Now()); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// checkParams refuses a job that could not be stored or worked. It runs after hooks and middleware had their say.
+func checkParams(p *rivertype.JobInsertParams) error {
+	switch {
+	case p.Kind == "" || len(p.Kind) > maxKindBytes:
+		return fmt.Errorf("kind is %d bytes, want 1 to %d", len(p.Kind), maxKindBytes)
+	case !utf8.ValidString(p.Kind) || bytes.IndexByte([]byte(p.Kind), 0) >= 0:
+		return errors.New("kind is not valid text")
+	case p.Priority < 1 || p.Priority > 4:
+		return fmt.Errorf("priority is %d, want 1 (first) to 4", p.Priority)
+	case p.MaxAttempts < 1 || p.MaxAttempts > maxAttemptsLimit:
+		return fmt.Errorf("max attempts are %d, want 1 to %d", p.MaxAttempts, maxAttemptsLimit)
+	}
+	if err := checkQueueName(p.Queue); err != nil {
+		return err
+	}
+	if err := checkEncoded("args", p.EncodedArgs, MaxArgsBytes); err != nil {
+		return err
+	}
+	if err := checkMetadata(p.Metadata); err != nil {
+		return err
+	}
+	for _, tag := range p.Tags {
+		if len(tag) > maxTagBytes || !tagPattern.MatchString(tag) {
+			return fmt.Errorf("tag %q: want 3 to %d letters, digits, _ or inner -", tag, maxTagBytes)
+		}
+	}
+	if p.ScheduledAt != nil && (p.ScheduledAt.Year() < 1 || p.ScheduledAt.Year() > 9999) {
+		return fmt.Errorf("scheduled time %v is out of range", p.ScheduledAt)
+	}
+	return nil
+}
+
+func checkMetadata(m []byte) error {
+	if len(m) == 0 {
+		return nil
+	}
+	if err := checkJSON("metadata", m, MaxArgsBytes); err != nil {
+		return err
+	}
+	if bytes.TrimSpace(m)[0] != '{' {
+		return errors.New("metadata is not a JSON object")
+	}
+	return nil
+}
+
+// newJob is what goes into the database for p.
+func newJob(p *rivertype.JobInsertParams) store.NewJob {
+	j := store.NewJob{
+		Kind:         p.Kind,
+		Args:         p.EncodedArgs,
+		Queue:        p.Queue,
+		Priority:     int16(p.Priority),
+		MaxAttempts:  int16(p.MaxAttempts),
+		Due:          p.ScheduledAt,
+		Pending:      p.State == rivertype.JobStatePending,
+		Tags:         p.Tags,
+		UniqueKey:    p.UniqueKey,
+		UniqueStates: int16(p.UniqueStates),
+	}
+	if len(p.Metadata) > 0 && string(p.Metadata) != "{}" {
+		j.Metadata = p.Metadata
+	}
+	return j
+}
+
+// insertedRow is the job row as it now is.
+func insertedRow(p *rivertype.JobInsertParams, in store.Inserted) *rivertype.JobRow {
+	row := &rivertype.JobRow{
+		ID:           in.ID,
+		CreatedAt:    in.CreatedAt,
+		EncodedArgs:  p.EncodedArgs,
+		Errors:       []rivertype.AttemptError{},
+		AttemptedBy:  []string{},
+		Kind:         p.Kind,
+		MaxAttempts:  p.MaxAttempts,
+		Metadata:     p.Metadata,
+		Priority:     p.Priority,
+		Queue:        p.Queue,
+		ScheduledAt:  in.CreatedAt,
+		State:        rivertype.JobState(in.State),
+		Tags:         p.Tags,
+		UniqueKey:    p.UniqueKey,
+		UniqueStates: state.FromBits(p.UniqueStates),
+	}
+	if p.ScheduledAt != nil {
+		row.ScheduledAt = *p.ScheduledAt
+	}
+	if len(row.Metadata) == 0 {
+		row.Metadata = []byte("{}")
+	}
+	if row.Tags == nil {
+		row.Tags = []string{}
+	}
+	return row
+}
