@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -153,8 +154,9 @@ func TestDownloadFails(t *testing.T) {
 func TestDownloadReturnsWhenItsContextEnds(t *testing.T) {
 	t.Parallel()
 	asked, answer := make(chan struct{}), make(chan struct{})
+	tell := sync.OnceFunc(func() { close(asked) })
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		close(asked)
+		tell()
 		<-answer
 	}))
 	dir := filepath.Join(openDir(t), "cache")

@@ -43,5 +43,10 @@ func writeAt(file *os.File, text string) error {
 	return err
 }
 
-// release gives the lock up. The file stays: removing it would let two owners hold two files of one name.
-func (l *lock) release() { _ = l.file.Close() }
+// release gives the lock up. Closing alone would not do at once: a child that another goroutine is just starting has a
+// copy of the descriptor until it becomes its program. The file stays: removing it would let two owners hold two files
+// of one name.
+func (l *lock) release() {
+	_ = syscall.Flock(int(l.file.Fd()), syscall.LOCK_UN)
+	_ = l.file.Close()
+}
