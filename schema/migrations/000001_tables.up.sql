@@ -192,14 +192,19 @@ CREATE TABLE pelton.job_sleeper (
 CREATE INDEX job_sleeper_line ON pelton.job_sleeper (line, at);
 
 -- Low-water marks of tables with a floor (job_ready, job_scheduled), published by appending; the newest row per table
--- counts. Everything up to settled is visible or gone, but for the writers passed, whose rows lie above look_from.
+-- counts. Everything up to settled is visible or gone, but for the writers passed, whose rows lie at or above look_from.
+-- Rows form a chain: follows is unique, so of two markers that decided on the same newest row one publishes; and a reader
+-- that finds the chain broken after the last row it saw knows that it missed some.
 CREATE TABLE pelton.floor (
     no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    instance timestamptz NOT NULL,      -- pg_postmaster_start_time of the server whose writers were watched
     relation text NOT NULL,
+    follows bigint NOT NULL,            -- the newest row when this one was decided; 0: none
     settled bigint NOT NULL,            -- a seq, or microseconds since the epoch for a table ordered by time
-    look_from bigint,                   -- executors lower their marks to this position when they first read the row
-    passed jsonb                        -- writers passed while open: [{"vxid","since","look_from"}]
+    look_from bigint,                   -- readers lower their marks to this position when they first read the row
+    passed jsonb,                       -- writers passed while open: [{"writer","look_from"}]
+    UNIQUE (relation, follows)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500, vacuum_truncate = off);
 CREATE INDEX floor_newest ON pelton.floor (relation, no);
 
