@@ -2,21 +2,15 @@ package schema
 
 import (
 	"context"
-	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"regexp"
-	"time"
 
 	"github.com/golang-migrate/migrate/v4"
-	migratepgx "github.com/golang-migrate/migrate/v4/database/pgx/v5"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
-
-	"github.com/peltonq/pelton/internal/sqlfile"
 )
 
 //go:embed migrations/*.sql
@@ -35,18 +29,55 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Up migrates the schema to the newest version this program knows, creating it if needed. dsn must reach Postgres itself, not
-// a pooler in transaction mode, because migrations hold a session lock.
+// Up migrates the schema to the newest version this program knows, creating it if needed. Any number of processes may call it at
+// once: one works, the others wait. Each migration commits together with its version, so that one which is interrupted
+// leaves the version before it. A schema that is newer than this program is refused with a [*VersionError].
+//
+// dsn must reach Postgres itself, not a pooler in transaction mode, because migrations hold a session lock.
 func Up(ctx context.Context, dsn, name string) error {
-	return withMigrate(ctx, dsn, name, func(m *migrate.Migrate) error { return m.Up() })
+	return withLock(ctx, dsn, name, func(conn *pgx.Conn) error {
+		if err := createSchema(ctx, conn, name); err != nil {
+			return err
+		}
+		err := Check(ctx, conn, name)
+		if errors.Is(err, ErrMissing) || errors.Is(err, ErrOlder) {
+			return runMigrations(ctx, dsn, name, 1)
+		}
+		return err
+	})
 }
 
-// Down removes everything in the schema but the schema itself. All jobs are lost.
+// Down removes everything of Pelton's from the schema, but not the schema itself. All jobs are lost. It wants dsn as Up does.
 func Down(ctx context.Context, dsn, name string) error {
-	return withMigrate(ctx, dsn, name, func(m *migrate.Migrate) error { return m.Down() })
+	return withLock(ctx, dsn, name, func(conn *pgx.Conn) error {
+		err := Check(ctx, conn, name)
+		if err != nil && !errors.Is(err, ErrMissing) && !errors.Is(err, ErrOlder) {
+			return err
+		}
+		if errors.Is(err, ErrMissing) {
+			return dropVersionTable(ctx, conn, name)
+		}
+		if err := runMigrations(ctx, dsn, name, -1); err != nil {
+			return err
+		}
+		return dropVersionTable(ctx, conn, name)
+	})
 }
 
-func withMigrate(ctx context.Context, dsn, name string, run func(*migrate.Migrate) error) (err error) {
+func dropVersionTable(ctx context.Context, conn *pgx.Conn, name string) error {
+	var exists bool
+	if err := conn.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", versionTable(name)).Scan(&exists); err != nil || !exists {
+		return err
+	}
+	if _, err := conn.Exec(ctx, "DROP TABLE "+versionTable(name)); err != nil {
+		return fmt.Errorf("drop the version table of schema %q: %w", name, err)
+	}
+	return nil
+}
+
+// withLock runs fn while no other process migrates the schema. The wait for the lock ends with ctx, which golang-migrate's
+// own does not.
+func withLock(ctx context.Context, dsn, name string, fn func(*pgx.Conn) error) (err error) {
 	if err := CheckName(name); err != nil {
 		return err
 	}
@@ -54,54 +85,88 @@ func withMigrate(ctx context.Context, dsn, name string, run func(*migrate.Migrat
 	if err != nil {
 		return fmt.Errorf("database address: %w", err)
 	}
-	db := stdlib.OpenDB(*config)
-	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := createSchema(ctx, db, name); err != nil {
-		return err
-	}
-	driver, err := migratepgx.WithInstance(db, &migratepgx.Config{SchemaName: name, StatementTimeout: 10 * time.Minute})
+	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return fmt.Errorf("migrate schema %q: %w", name, err)
 	}
-	source, err := iofs.New(renamed{migrations, name}, "migrations")
-	if err != nil {
-		return fmt.Errorf("read migrations: %w", err)
+	defer func() { err = errors.Join(err, conn.Close(context.WithoutCancel(ctx))) }()
+	const lock = "SELECT set_config('lock_timeout', '0', false), set_config('statement_timeout', '0', false)," +
+		" pg_advisory_lock(hashtextextended('pelton migrations ' || $1, 0))"
+	if _, err := conn.Exec(ctx, lock, name); err != nil {
+		return fmt.Errorf("wait for other migrations of schema %q: %w", name, err)
 	}
-	m, err := migrate.NewWithInstance("iofs", source, name, driver)
-	if err != nil {
-		return fmt.Errorf("migrate schema %q: %w", name, err)
-	}
-	if err := run(m); err != nil && !errors.Is(err, migrate.ErrNoChange) {
-		return fmt.Errorf("migrate schema %q: %w", name, err)
-	}
-	sourceErr, dbErr := m.Close()
-	return errors.Join(sourceErr, dbErr)
+	return fn(conn)
 }
 
-func createSchema(ctx context.Context, db *sql.DB, name string) error {
-	if _, err := db.ExecContext(ctx, "CREATE SCHEMA IF NOT EXISTS "+pgx.Identifier{name}.Sanitize()); err != nil {
+// createSchema asks first, because CREATE SCHEMA wants the right to create even where there is nothing to do.
+func createSchema(ctx context.Context, conn *pgx.Conn, name string) error {
+	var exists bool
+	if err := conn.QueryRow(ctx, "SELECT to_regnamespace($1) IS NOT NULL", quoted(name)).Scan(&exists); err != nil {
+		return fmt.Errorf("look for schema %q: %w", name, err)
+	}
+	if exists {
+		return nil
+	}
+	if _, err := conn.Exec(ctx, "CREATE SCHEMA "+quoted(name)); err != nil {
 		return fmt.Errorf("create schema %q: %w", name, err)
 	}
 	return nil
 }
 
-// renamed is a file system of SQL files that puts the configured schema's name into each.
-type renamed struct {
-	fs.ReadDirFS
-	schema string
+func runMigrations(ctx context.Context, dsn, name string, step int) (err error) {
+	driver, err := openDriver(ctx, dsn, name)
+	if err != nil {
+		return fmt.Errorf("migrate schema %q: %w", name, err)
+	}
+	source, err := iofs.New(renamed{migrations, name}, "migrations")
+	if err != nil {
+		return errors.Join(fmt.Errorf("read migrations: %w", err), driver.Close())
+	}
+	m, err := migrate.NewWithInstance("iofs", source, name, driver)
+	if err != nil {
+		return errors.Join(fmt.Errorf("migrate schema %q: %w", name, err), driver.Close())
+	}
+	defer func() {
+		sourceErr, dbErr := m.Close()
+		err = errors.Join(err, sourceErr, dbErr)
+	}()
+	return eachStep(ctx, m, name, step)
 }
 
-func (r renamed) Open(name string) (fs.File, error) {
-	f, err := r.ReadDirFS.Open(name)
+// eachStep runs one migration at a time, up (1) or down (-1): golang-migrate leaves goroutines behind when one of many fails.
+func eachStep(ctx context.Context, m *migrate.Migrate, name string, step int) error {
+	for {
+		version, _, err := m.Version()
+		if err != nil && !errors.Is(err, migrate.ErrNilVersion) {
+			return fmt.Errorf("read the version of schema %q: %w", name, err)
+		}
+		if step > 0 && int(version) >= Latest() || step < 0 && errors.Is(err, migrate.ErrNilVersion) {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("migrate schema %q from version %d: %w", name, version, context.Cause(ctx))
+		}
+		if err := m.Steps(step); err != nil {
+			return fmt.Errorf("migrate schema %q from version %d: %w", name, version, err)
+		}
+	}
+}
+
+func quoted(parts ...string) string { return pgx.Identifier(parts).Sanitize() }
+
+// Latest is the version of the newest migration this program knows.
+func Latest() int {
+	latest := 0
+	files, err := fs.Glob(migrations, "migrations/*.up.sql")
 	if err != nil {
-		return nil, err
+		panic(fmt.Errorf("list migrations: %w", err)) // the pattern is ours
 	}
-	if info, err := f.Stat(); err != nil || info.IsDir() {
-		return f, err
+	for _, file := range files {
+		var version int
+		if _, err := fmt.Sscanf(file, "migrations/%d_", &version); err != nil {
+			panic(fmt.Errorf("version of migration %q: %w", file, err)) // the files are embedded
+		}
+		latest = max(latest, version)
 	}
-	text, err := fs.ReadFile(r.ReadDirFS, name)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return newTextFile(f, sqlfile.ForSchema(string(text), r.schema)), nil
+	return latest
 }

@@ -1,0 +1,12 @@
+package schema_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/peltonq/pelton/internal/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m, pgtest.CheckLeaks()) }
+
+const waitLong = 30 * time.Second // for signals; long, because the machine may be busy
