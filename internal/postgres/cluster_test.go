@@ -83,7 +83,7 @@ func TestPasswordIsNeeded(t *testing.T) {
 
 func TestSocket(t *testing.T) {
 	t.Parallel()
-	cluster := startCluster(t, testConfig(t))
+	cluster := startCluster(t, madeConfig(t))
 	dsn := fmt.Sprintf("host=%s port=%d user=postgres dbname=postgres", cluster.SocketDir(), cluster.Port())
 	if got := query(t, dsn, "SELECT coalesce(inet_server_addr()::text, 'socket')"); got != "socket" {
 		t.Errorf("connected by %s", got)
@@ -96,7 +96,7 @@ func TestSocket(t *testing.T) {
 
 func TestKillAndRestart(t *testing.T) {
 	t.Parallel()
-	cluster := startCluster(t, testConfig(t))
+	cluster := startCluster(t, madeConfig(t))
 	dsn := cluster.DSN("postgres")
 	query(t, dsn, "CREATE TABLE thing AS SELECT 'committed' AS word")
 	session, err := pgx.Connect(t.Context(), dsn)
@@ -136,9 +136,37 @@ func TestKillAndRestart(t *testing.T) {
 	}
 }
 
+func TestRestartWhileOrphansRun(t *testing.T) {
+	t.Parallel()
+	cluster := startCluster(t, madeConfig(t))
+	session, err := pgx.Connect(t.Context(), cluster.DSN("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = session.Close(context.Background()) }()
+	backend := int(session.PgConn().PID())
+	// A backend that is halted cannot see that its postmaster has died, as a busy one does not.
+	if err := errors.Join(syscall.Kill(backend, syscall.SIGSTOP), syscall.Kill(cluster.PID(), syscall.SIGKILL)); err != nil {
+		t.Fatal(err)
+	}
+	<-cluster.Done()
+	restarted := make(chan error, 1)
+	go func() { restarted <- cluster.Restart(t.Context()) }()
+	eventually(t, "the refusal of the first start", func() bool {
+		said, err := os.ReadFile(cluster.LogFile())
+		return err == nil && strings.Contains(string(said), "pre-existing shared memory block")
+	})
+	if err := syscall.Kill(backend, syscall.SIGCONT); err != nil {
+		t.Error(err)
+	}
+	if err := <-restarted; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRestartAfterStop(t *testing.T) {
 	t.Parallel()
-	cluster := startCluster(t, testConfig(t))
+	cluster := startCluster(t, madeConfig(t))
 	if err := cluster.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +178,7 @@ func TestRestartAfterStop(t *testing.T) {
 
 func TestStopIsBoundedByItsContext(t *testing.T) {
 	t.Parallel()
-	cluster := startCluster(t, testConfig(t))
+	cluster := startCluster(t, madeConfig(t))
 	pid := cluster.PID()
 	impatient, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("no patience"))
@@ -167,7 +195,7 @@ func TestStopIsBoundedByItsContext(t *testing.T) {
 
 func TestSecondOwnerIsRefused(t *testing.T) {
 	t.Parallel()
-	config := testConfig(t)
+	config := madeConfig(t)
 	startCluster(t, config)
 	_, err := Start(t.Context(), config)
 	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) {
@@ -177,7 +205,7 @@ func TestSecondOwnerIsRefused(t *testing.T) {
 
 func TestPortIsAdvice(t *testing.T) {
 	t.Parallel()
-	config := testConfig(t)
+	config := madeConfig(t)
 	port, err := freePort(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +232,7 @@ func TestPortIsAdvice(t *testing.T) {
 
 func TestRestartDoesNotMove(t *testing.T) {
 	t.Parallel()
-	cluster := startCluster(t, testConfig(t))
+	cluster := startCluster(t, madeConfig(t))
 	if err := cluster.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -220,32 +248,29 @@ func TestRestartDoesNotMove(t *testing.T) {
 
 func TestStalePidfile(t *testing.T) {
 	t.Parallel()
-	for name, pid := range map[string]func() int{
-		"of a dead process":    func() int { return 1 << 22 },      // above what the system hands out
-		"of another program":   func() int { return os.Getppid() }, // alive, and not a server
-		"of this process":      os.Getpid,
-		"of the first process": func() int { return 1 },
+	config := madeConfig(t)
+	cluster := startCluster(t, config)
+	for name, pid := range map[string]int{
+		"of a dead process":    1 << 22,      // above what the system hands out
+		"of another program":   os.Getppid(), // alive, and not a server
+		"of this process":      os.Getpid(),
+		"of the first process": 1,
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			config := testConfig(t)
-			cluster := startCluster(t, config)
-			if err := cluster.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			path := pidfilePath(config.DataDir)
-			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, rest, _ := strings.Cut(string(text), "\n")
-			if err := os.WriteFile(path, []byte(strconv.Itoa(pid())+"\n"+rest), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := cluster.Restart(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		})
+		if err := cluster.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		path := pidfilePath(config.DataDir)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(text), "\n")
+		if err := os.WriteFile(path, []byte(strconv.Itoa(pid)+"\n"+rest), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := cluster.Restart(t.Context()); err != nil {
+			t.Fatalf("with a postmaster.pid %s: %v", name, err)
+		}
 	}
 }
 
@@ -280,7 +305,7 @@ func TestForeignDataIsRefused(t *testing.T) {
 
 func TestOtherVersionIsRefused(t *testing.T) {
 	t.Parallel()
-	config := testConfig(t)
+	config := madeConfig(t)
 	cluster := startCluster(t, config)
 	if err := cluster.Stop(t.Context()); err != nil {
 		t.Fatal(err)
@@ -298,7 +323,7 @@ func TestOtherVersionIsRefused(t *testing.T) {
 
 func TestStartTellsWhatTheServerSaid(t *testing.T) {
 	t.Parallel()
-	config := testConfig(t)
+	config := madeConfig(t)
 	config.Settings = map[string]string{"shared_bufers": "16MB"}
 	if _, err := Start(t.Context(), config); err == nil || !strings.Contains(err.Error(), `"shared_bufers"`) {
 		t.Errorf("got %v", err)
@@ -317,7 +342,7 @@ func TestConfigFaultsAreJoined(t *testing.T) {
 
 func TestDoneWhenItDiesByItself(t *testing.T) {
 	t.Parallel()
-	cluster := startCluster(t, testConfig(t))
+	cluster := startCluster(t, madeConfig(t))
 	if err := syscall.Kill(cluster.PID(), syscall.SIGQUIT); err != nil {
 		t.Fatal(err)
 	}

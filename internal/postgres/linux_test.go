@@ -66,7 +66,7 @@ func TestServerRunsAsAnotherUserThanRoot(t *testing.T) {
 
 func TestCPUTimeCountsEndedBackends(t *testing.T) {
 	t.Parallel()
-	cluster := startCluster(t, testConfig(t))
+	cluster := startCluster(t, madeConfig(t))
 	used := func() time.Duration {
 		sum, err := cluster.CPUTime()
 		if err != nil {

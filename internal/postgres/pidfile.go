@@ -50,11 +50,16 @@ func readPidfile(dataDir string) (*pidfile, error) {
 	return found, nil
 }
 
-// checkPidfile makes sure that no server runs on the data directory. One that is about to stop is waited for. A file
-// whose process has become another program is made harmless.
+// dyingGrace is how long a server is given to notice that its owner, which no longer holds the lock, has died.
+const dyingGrace = 3 * time.Second
+
+// checkPidfile makes sure that no server runs on the data directory. One that is about to stop, or whose owner may have
+// died just now, is waited for. A file whose process has become another program is made harmless.
 func checkPidfile(ctx context.Context, dataDir string) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
+	grace := time.NewTimer(dyingGrace)
+	defer grace.Stop()
 	for {
 		found, err := readPidfile(dataDir)
 		if err != nil || found == nil || !alive(found.pid) {
@@ -63,12 +68,13 @@ func checkPidfile(ctx context.Context, dataDir string) error {
 		if !isServerOf(found.pid, dataDir) {
 			return disown(dataDir, found.pid)
 		}
-		if found.status != "stopping" {
-			return fmt.Errorf("%w: a server runs there already (process %d); stop it with: kill -INT %d",
-				ErrInUse, found.pid, found.pid)
-		}
 		select {
 		case <-tick.C:
+		case <-grace.C:
+			if found.status != "stopping" {
+				return fmt.Errorf("%w: a server runs there already (process %d); stop it with: kill -INT %d",
+					ErrInUse, found.pid, found.pid)
+			}
 		case <-ctx.Done():
 			return fmt.Errorf("%w: process %d does not stop: %w", ErrInUse, found.pid, context.Cause(ctx))
 		}

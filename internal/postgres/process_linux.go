@@ -31,6 +31,7 @@ func isServerOf(pid int, dataDir string) bool {
 
 // procStat is a line of /proc/PID/stat.
 type procStat struct {
+	state        string // one letter: "Z" is a zombie
 	parent       int
 	own, reaped  time.Duration
 	reapedChange string // utime and stime of reaped children as they stand there, to see them change
@@ -56,6 +57,7 @@ func readStat(pid int) (procStat, error) {
 		}
 	}
 	return procStat{
+		state:        fields[0],
 		parent:       numbers[1],
 		own:          time.Duration(numbers[11]+numbers[12]) * clockTick,
 		reaped:       time.Duration(numbers[13]+numbers[14]) * clockTick,
@@ -117,7 +119,7 @@ func cpuTime(pid int) (time.Duration, error) {
 }
 
 // killAll ends a server and all its processes at once, as a power cut would. The postmaster is halted first, so that it
-// cannot start or restart anything meanwhile.
+// cannot start or restart anything, and killed last, when nothing of the others is left.
 func killAll(pid int) error {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		return err
@@ -128,7 +130,29 @@ func killAll(pid int) error {
 			err = errors.Join(err, killErr)
 		}
 	}
-	return errors.Join(err, syscall.Kill(pid, syscall.SIGKILL))
+	return errors.Join(err, awaitEnd(living), syscall.Kill(pid, syscall.SIGKILL))
+}
+
+// awaitEnd waits until killed processes are gone or zombies, which hold no memory any more.
+func awaitEnd(pids map[int]procStat) error {
+	interval := time.NewTicker(time.Millisecond)
+	defer interval.Stop()
+	deadline := time.NewTimer(10 * time.Second)
+	defer deadline.Stop()
+	for pid := range pids {
+		for {
+			stat, err := readStat(pid)
+			if err != nil || stat.state == "Z" || stat.state == "X" {
+				break
+			}
+			select {
+			case <-interval.C:
+			case <-deadline.C:
+				return fmt.Errorf("process %d does not end", pid)
+			}
+		}
+	}
+	return nil
 }
 
 // removeSegment frees a System V shared memory segment. It may be gone already.

@@ -24,8 +24,12 @@ const (
 	readyInterval = 5 * time.Millisecond
 )
 
-// errPortTaken says that somebody took the port between the look and the start.
-var errPortTaken = errors.New("port was taken meanwhile")
+var (
+	// errPortTaken says that somebody took the port between the look and the start.
+	errPortTaken = errors.New("port was taken meanwhile")
+	// errOrphans says that backends of a postmaster that was killed still run. They end soon.
+	errOrphans = errors.New("processes of the last server still run")
+)
 
 // server is one life of a server process. done is closed by the goroutine that started it and waits for it.
 type server struct {
@@ -85,11 +89,29 @@ func (c *Cluster) launch(ctx context.Context) error {
 				return err
 			}
 		}
-		err = c.launchOn(ctx, port)
+		err = c.launchPastOrphans(ctx, port)
 		if err == nil || !errors.Is(err, errPortTaken) || attempt == portAttempts || again {
 			return err
 		}
 		wanted = 0
+	}
+}
+
+// launchPastOrphans starts the server, again and again while backends of its predecessor hold their memory: each of them
+// ends when it sees that its postmaster is gone, which a busy one does late.
+func (c *Cluster) launchPastOrphans(ctx context.Context, port int) error {
+	pause := time.NewTicker(100 * time.Millisecond)
+	defer pause.Stop()
+	for {
+		err := c.launchOn(ctx, port)
+		if !errors.Is(err, errOrphans) {
+			return err
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return err
+		}
 	}
 }
 
@@ -121,6 +143,9 @@ func (c *Cluster) launchOn(ctx context.Context, port int) error {
 	said := tail(c.config.LogFile, start)
 	if strings.Contains(said, "could not bind IPv4 address") || strings.Contains(said, "could not create any TCP/IP sockets") {
 		return fmt.Errorf("start server on port %d: %w: %s", port, errPortTaken, said)
+	}
+	if strings.Contains(said, "pre-existing shared memory block") {
+		err = errOrphans
 	}
 	return fmt.Errorf("start server: %w: %s", err, said)
 }
