@@ -1,0 +1,42 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/peltonq/pelton/jobs/internal/state"
+)
+
+// The steps after a finish has committed, each a statement of its own.
+
+// DeleteLeases deletes used-up leases of an executor.
+func (s *Store) DeleteLeases(ctx context.Context, executor int64, numbers []int64) error {
+	if _, err := s.Pool.Exec(ctx, s.sql.Get("delete_leases"), executor, numbers); err != nil {
+		return fmt.Errorf("delete used-up leases: %w", err)
+	}
+	return nil
+}
+
+// FreeKeys frees the unique keys of jobs that ended with these outcomes, where the key's states leave the outcome out.
+func (s *Store) FreeKeys(ctx context.Context, ids []int64, outcomes []state.Outcome) error {
+	bits := make([]int16, len(ids))
+	for i, o := range outcomes {
+		bits[i] = int16(state.Bit(o.State()))
+	}
+	if _, err := s.Pool.Exec(ctx, s.sql.Get("free_keys"), ids, bits); err != nil {
+		return fmt.Errorf("free unique keys: %w", err)
+	}
+	return nil
+}
+
+// DropVoids removes the voids of runs that have ended.
+func (s *Store) DropVoids(ctx context.Context, keys []RunKey) error {
+	ids, runs := make([]int64, len(keys)), make([]int32, len(keys))
+	for i, k := range keys {
+		ids[i], runs[i] = k.JobID, k.Run
+	}
+	if _, err := s.Pool.Exec(ctx, s.sql.Get("drop_voids"), ids, runs); err != nil {
+		return fmt.Errorf("remove voids: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/peltonq/pelton/jobs/internal/state"
+)
+
+// finishLimits: a finish waits for nobody but an open CompleteTx of one of its own runs, and not long for that.
+var finishLimits = Limits{Lock: 200 * time.Millisecond, Statement: 30 * time.Second}
+
+// Finish records the results in one transaction, sorted by key, and returns those that were refused because somebody else had
+// ended the run. results are reordered. Dead letters are copied whole. Errors: LockNotAvailable if a run is held by an open
+// transaction, class 22 for a value that Postgres cannot store; nothing was recorded then, split the batch. After an error with
+// Unsure it may be: repeating is safe, a run of our own is not taken for refused.
+func (s *Store) Finish(ctx context.Context, executor int64, results []*Result) (refused []*Result, err error) {
+	slices.SortFunc(results, func(a, b *Result) int {
+		if a.JobID != b.JobID {
+			return int(min(1, max(-1, a.JobID-b.JobID)))
+		}
+		return int(a.Run - b.Run)
+	})
+	if !slices.ContainsFunc(results, func(r *Result) bool { return !r.plain() }) {
+		err := s.finishPlain(ctx, executor, results)
+		if SQLState(err) != UniqueViolation {
+			return nil, err
+		}
+	}
+	recorded, err := s.finishFull(ctx, executor, results)
+	if err != nil || len(recorded) == len(results) {
+		return nil, err
+	}
+	return s.refused(ctx, executor, results, recorded)
+}
+
+func (s *Store) finishPlain(ctx context.Context, executor int64, results []*Result) error {
+	n := len(results)
+	ids, runs, attempts := make([]int64, n), make([]int32, n), make([]int16, n)
+	started, ended := make([]*time.Time, n), make([]time.Time, n)
+	for i, r := range results {
+		ids[i], runs[i], attempts[i], started[i], ended[i] = r.JobID, r.Run, r.Attempt, r.StartedAt, r.EndedAt
+	}
+	err := s.pipeline(ctx, finishLimits, func(b *pgx.Batch) {
+		b.Queue(s.sql.Get("finish_plain"), executor, ids, runs, attempts, started, ended)
+	})
+	if err != nil {
+		return fmt.Errorf("finish %d runs: %w", n, err)
+	}
+	return nil
+}
+
+func (s *Store) finishFull(ctx context.Context, executor int64, results []*Result) (map[RunKey]bool, error) {
+	recorded := make(map[RunKey]bool, len(results))
+	dead := deadIDs(results)
+	err := s.Tx(ctx, finishLimits, func(tx pgx.Tx) error {
+		keys, err := s.insertAttempts(ctx, tx, executor, results)
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			recorded[key] = true
+		}
+		if dead = recordedOnly(dead, results, recorded); len(dead) == 0 {
+			return nil
+		}
+		return s.BuryTx(ctx, tx, dead, "exhausted")
+	})
+	if err != nil {
+		return nil, fmt.Errorf("finish %d runs: %w", len(results), err)
+	}
+	return recorded, nil
+}
+
+// InsertAttemptTx records one run in the caller's transaction, for CompleteTx; false: somebody else had ended it.
+func (s *Store) InsertAttemptTx(ctx context.Context, db DB, executor int64, r *Result) (bool, error) {
+	keys, err := s.insertAttempts(ctx, db, executor, []*Result{r})
+	return len(keys) == 1, err
+}
+
+func (s *Store) insertAttempts(ctx context.Context, db DB, executor int64, results []*Result) ([]RunKey, error) {
+	rows, err := db.Query(ctx, s.sql.Get("finish_full"), append([]any{executor}, resultColumns(results)...)...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[RunKey])
+}
+
+// deadIDs lists the jobs that were discarded.
+func deadIDs(results []*Result) []int64 {
+	var ids []int64
+	for _, r := range results {
+		if r.Outcome == state.Discarded {
+			ids = append(ids, r.JobID)
+		}
+	}
+	return ids
+}
+
+func recordedOnly(ids []int64, results []*Result, recorded map[RunKey]bool) []int64 {
+	if len(ids) == 0 {
+		return nil
+	}
+	ids = ids[:0]
+	for _, r := range results {
+		if r.Outcome == state.Discarded && recorded[r.Key()] {
+			ids = append(ids, r.JobID)
+		}
+	}
+	return ids
+}
+
+func resultColumns(results []*Result) []any {
+	n := len(results)
+	ids, runs, attempts, outcomes := make([]int64, n), make([]int32, n), make([]int16, n), make([]string, n)
+	started, ended, due := make([]*time.Time, n), make([]time.Time, n), make([]*time.Time, n)
+	errors, traces, outputs, metadata := make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n)
+	lines, priorities := make([]*string, n), make([]int16, n)
+	for i, r := range results {
+		ids[i], runs[i], attempts[i], outcomes[i] = r.JobID, r.Run, r.Attempt, string(r.Outcome)
+		started[i], ended[i], due[i] = r.StartedAt, r.EndedAt, r.Due
+		errors[i], traces[i], lines[i] = orNull(r.Error), orNull(r.Trace), orNull(r.Line)
+		outputs[i], metadata[i], priorities[i] = orNull(text(r.Output)), orNull(text(r.Metadata)), r.Priority
+	}
+	return []any{ids, runs, attempts, outcomes, started, ended, due, errors, traces, outputs, metadata, lines, priorities}
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// refused lists the results that were not recorded, less those that are stored as our own: from a commit whose answer was lost.
+func (s *Store) refused(
+	ctx context.Context, executor int64, results []*Result, recorded map[RunKey]bool,
+) ([]*Result, error) {
+	var missing []*Result
+	var ids []int64
+	for _, r := range results {
+		if !recorded[r.Key()] {
+			missing = append(missing, r)
+			ids = append(ids, r.JobID)
+		}
+	}
+	rows, err := s.Pool.Query(ctx, s.sql.Get("stored_attempts"), pgx.QueryExecModeCacheDescribe, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read who ended runs: %w", err)
+	}
+	owners := map[RunKey]*int64{}
+	var key RunKey
+	var owner *int64
+	var started *time.Time
+	_, err = pgx.ForEachRow(rows, []any{&key.JobID, &key.Run, &owner, &started}, func() error {
+		owners[key] = owner
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read who ended runs: %w", err)
+	}
+	return slices.DeleteFunc(missing, func(r *Result) bool {
+		owner := owners[r.Key()]
+		return owner != nil && *owner == executor
+	}), nil
+}

@@ -1,0 +1,138 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Job is what was asked, with what a person changed since.
+type Job struct {
+	ID            int64
+	CreatedAt     time.Time
+	ScheduledAt   *time.Time
+	Priority      int16
+	MaxAttempts   int16
+	UniqueStates  int16
+	Kind          string
+	Queue         string
+	Args          []byte
+	Metadata      []byte // nil: {}
+	ExtraMetadata []byte // from job_change; nil: none
+	Tags          []string
+	UniqueKey     []byte
+}
+
+// Attempt is an ended run.
+type Attempt struct {
+	JobID     int64
+	Run       int32
+	Attempt   int16
+	Outcome   string
+	StartedAt *time.Time
+	EndedAt   time.Time
+	Executor  string
+	Error     *string
+	Trace     string
+	Output    []byte
+	Metadata  []byte
+}
+
+// Void says that a run must not start.
+type Void struct {
+	JobID  int64
+	Run    int32
+	Reason string
+}
+
+// Voids of claimed jobs by job.
+type Voids map[int64][]Void
+
+// Applies returns the reason why a run must not start, or "". A cancel holds for its run and the one after it.
+func (v Voids) Applies(jobID int64, run int32) string {
+	for _, void := range v[jobID] {
+		if void.Run == run || void.Reason == "cancelled" && void.Run == run-1 || void.Reason == "deleted" {
+			return void.Reason
+		}
+	}
+	return ""
+}
+
+// Claimed is what there is to know about claimed jobs.
+type Claimed struct {
+	Jobs     map[int64]*Job
+	Attempts map[int64][]Attempt // earlier runs, in order
+	Voids    Voids
+}
+
+// ReadClaimed reads the jobs with these ids, their voids, and the earlier runs of those in again.
+func (s *Store) ReadClaimed(ctx context.Context, ids, again []int64) (*Claimed, error) {
+	c := &Claimed{Jobs: make(map[int64]*Job, len(ids))}
+	if err := s.readJobs(ctx, ids, c); err != nil {
+		return nil, err
+	}
+	if err := s.readVoids(ctx, ids, c); err != nil {
+		return nil, err
+	}
+	if len(again) == 0 {
+		return c, nil
+	}
+	return c, s.readAttempts(ctx, again, c)
+}
+
+func (s *Store) readJobs(ctx context.Context, ids []int64, c *Claimed) error {
+	rows, err := s.Pool.Query(ctx, s.sql.Get("read"), pgx.QueryExecModeCacheDescribe, ids)
+	if err != nil {
+		return fmt.Errorf("read jobs: %w", err)
+	}
+	defer rows.Close()
+	slab := make([]Job, len(ids))
+	for i := 0; rows.Next(); i++ {
+		j := &slab[i]
+		if err := rows.Scan(&j.ID, &j.CreatedAt, &j.ScheduledAt, &j.Priority, &j.MaxAttempts, &j.UniqueStates, &j.Kind, &j.Queue,
+			&j.Args, &j.Metadata, &j.ExtraMetadata, &j.Tags, &j.UniqueKey); err != nil {
+			return fmt.Errorf("read jobs: %w", err)
+		}
+		c.Jobs[j.ID] = j
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("read jobs: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) readVoids(ctx context.Context, ids []int64, c *Claimed) error {
+	rows, err := s.Pool.Query(ctx, s.sql.Get("read_voids"), ids)
+	if err != nil {
+		return fmt.Errorf("read voids: %w", err)
+	}
+	voids, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Void])
+	if err != nil {
+		return fmt.Errorf("read voids: %w", err)
+	}
+	if len(voids) > 0 {
+		c.Voids = Voids{}
+	}
+	for _, v := range voids {
+		c.Voids[v.JobID] = append(c.Voids[v.JobID], v)
+	}
+	return nil
+}
+
+func (s *Store) readAttempts(ctx context.Context, ids []int64, c *Claimed) error {
+	rows, err := s.Pool.Query(ctx, s.sql.Get("read_attempts"), pgx.QueryExecModeCacheDescribe, ids)
+	if err != nil {
+		return fmt.Errorf("read attempts: %w", err)
+	}
+	attempts, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Attempt])
+	if err != nil {
+		return fmt.Errorf("read attempts: %w", err)
+	}
+	c.Attempts = map[int64][]Attempt{}
+	for _, a := range attempts {
+		c.Attempts[a.JobID] = append(c.Attempts[a.JobID], a)
+	}
+	return nil
+}

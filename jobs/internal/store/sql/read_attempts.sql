@@ -1,0 +1,5 @@
+-- Reads the earlier runs of jobs, in order. A custom plan each time, so that partitions are pruned. No locks.
+SELECT a.job_id, a.run, a.attempt, a.outcome::text, a.started_at, a.ended_at, coalesce(e.name, ''), a.error,
+    coalesce(a.trace, ''), a.output, a.metadata
+FROM pelton.job_attempt a LEFT JOIN pelton.executor e ON e.id = a.executor
+WHERE a.job_id = ANY ($1::bigint[]) ORDER BY a.job_id, a.run

@@ -1,0 +1,3 @@
+-- Reads who ended these runs. A custom plan each time. No locks.
+SELECT a.job_id, a.run, a.executor, a.started_at FROM pelton.job_attempt a
+WHERE a.job_id = ANY ($1::bigint[])
