@@ -89,7 +89,7 @@ CREATE TABLE pelton.job_ready (
     seq bigint NOT NULL DEFAULT nextval('pelton.job_ready_seq'),
     entered_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     priority smallint NOT NULL,
-    line text NOT NULL,                 -- 'queue', or 'queue/kind=K' for jobs whose kind some executors do not know
+    line text COLLATE "C" NOT NULL,     -- 'queue', or 'queue/kind=K' for jobs whose kind some executors do not know
     job_ids bigint[] NOT NULL,
     runs integer[],                     -- NULL: all 1
     attempts smallint[]                 -- attempts counted before; NULL: all 0
@@ -184,7 +184,7 @@ ALTER TABLE pelton.job_lease ALTER COLUMN job_ids SET STORAGE MAIN, ALTER COLUMN
 
 -- Who sleeps on which line: a NOTIFY is sent only for these. Read as (line, at > now - 15 s), so that dead rows cost nothing.
 CREATE TABLE pelton.job_sleeper (
-    line text NOT NULL,
+    line text COLLATE "C" NOT NULL,
     executor bigint NOT NULL,
     at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (line, executor)

@@ -44,6 +44,7 @@ type Config struct {
 	OnFinish func(tasks []*Task, refused map[*Task]bool, took time.Duration) // after a batch was recorded
 	OnCancel func() error                                                  // the cause to end a cancelled task's context with
 	OnPause  func(queue string, paused bool)
+	RetryAt  func(t *Task) *time.Time // when an errored run is to be repeated
 }
 
 // Executor claims runs of its queues and has them worked.
@@ -53,6 +54,7 @@ type Executor struct {
 	log    *slog.Logger
 
 	id     atomic.Int64 // of the current incarnation
+	claims atomic.Int64 // jobs claimed so far
 	leases *leases
 	finish *finisher
 	queues map[string]*queue
@@ -154,6 +156,9 @@ func (e *Executor) Stop(ctx context.Context, hard bool) error {
 // Wake tells a queue that there may be work in one of its lines.
 func (e *Executor) Wake(line string) {
 	if q, ok := e.queues[queueOf(line)]; ok {
+		if line != q.name {
+			q.addKindLine(line)
+		}
 		q.nudge()
 	}
 }

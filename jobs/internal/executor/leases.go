@@ -16,7 +16,6 @@ type leases struct {
 	mu     sync.Mutex
 	next   int64
 	open   map[leaseKey]int // runs left; asked: the claim is on its way
-	lost   map[leaseKey]bool // asked for by a claim whose answer was lost
 	usedUp []leaseKey
 }
 
@@ -24,7 +23,7 @@ type leases struct {
 const asked = -1
 
 func newLeases() *leases {
-	return &leases{next: 1, open: map[leaseKey]int{}, lost: map[leaseKey]bool{}}
+	return &leases{next: 1, open: map[leaseKey]int{}}
 }
 
 // ask registers n lease numbers before a claim is sent, and returns the first.
@@ -40,19 +39,15 @@ func (l *leases) ask(executor int64, n int) int64 {
 }
 
 // settle tells what became of the numbers asked for: taken maps those in use to their number of runs.
-func (l *leases) settle(executor, first int64, n int, taken map[int64]int, unsure bool) {
+func (l *leases) settle(executor, first int64, n int, taken map[int64]int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for no := first; no < first+int64(n); no++ {
 		key := leaseKey{executor, no}
-		switch runs := taken[no]; {
-		case runs > 0:
+		if runs := taken[no]; runs > 0 {
 			l.open[key] = runs
-		case unsure:
-			delete(l.open, key)
-			l.lost[key] = true
-		default:
-			delete(l.open, key)
+		} else {
+			delete(l.open, key) // not used; or the answer was lost, then the heartbeat finds it as a stranger
 		}
 	}
 }
@@ -116,6 +111,5 @@ func (l *leases) forget(before int64) {
 	defer l.mu.Unlock()
 	old := func(key leaseKey) bool { return key.executor < before }
 	maps.DeleteFunc(l.open, func(key leaseKey, _ int) bool { return old(key) })
-	maps.DeleteFunc(l.lost, func(key leaseKey, _ bool) bool { return old(key) })
 	l.usedUp = slices.DeleteFunc(l.usedUp, old)
 }

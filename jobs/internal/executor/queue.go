@@ -3,12 +3,12 @@ package executor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/peltonq/pelton/internal/service"
-	"github.com/peltonq/pelton/jobs/internal/state"
 	"github.com/peltonq/pelton/jobs/internal/store"
 )
 
@@ -106,10 +106,11 @@ func (q *queue) claim(ctx, working context.Context, n int) (int, error) {
 		taken[claimed[i].Lease] = len(claimed[i].JobIDs)
 		jobs += len(claimed[i].JobIDs)
 	}
-	q.e.leases.settle(executor, first, tickets, taken, store.Unsure(err))
+	q.e.leases.settle(executor, first, tickets, taken)
 	if err != nil {
 		return 0, err
 	}
+	q.e.claims.Add(int64(jobs))
 	q.e.config.OnClaim(q.name, jobs, time.Since(start))
 	if jobs == 0 {
 		return 0, nil
@@ -145,23 +146,19 @@ func (q *queue) learn(tickets, jobs int) {
 func (q *queue) heads() []store.Head {
 	q.claims++
 	order := []int16{1, 2, 3, 4}
-	var before *time.Time
+	age := 0.0
 	if q.claims%8 == 0 {
 		first := int16(2 + q.claims/8%3)
-		order = []int16{first, 1, 2, 3, 4}
-		at := time.Now().Add(-q.e.config.AgeAfter)
-		before = &at
+		order = slices.Insert(slices.DeleteFunc(order, func(p int16) bool { return p == first }), 0, first)
+		age = q.e.config.AgeAfter.Seconds()
 	}
 	lines := q.lines()
 	heads := make([]store.Head, 0, len(order)*len(lines))
 	for i, priority := range order {
-		if i > 0 && before != nil && priority == order[0] {
-			continue // a ticket must not be locked twice in one statement
-		}
 		for _, line := range lines {
 			h := store.Head{Line: line, Priority: priority, Mark: q.e.config.Marks.Mark(line, priority)}
 			if i == 0 {
-				h.Before = before
+				h.Age = age
 			}
 			heads = append(heads, h)
 		}
@@ -171,11 +168,7 @@ func (q *queue) heads() []store.Head {
 
 // lines are the queue's own line and those of kinds that it knows.
 func (q *queue) lines() []string {
-	lines := []string{q.name}
-	if more := q.kindLines.Load(); more != nil {
-		lines = append(lines, *more...)
-	}
-	return lines
+	return append([]string{q.name}, q.knownKindLines()...)
 }
 
 // run has a task worked and passes the result on.
@@ -187,10 +180,7 @@ func (q *queue) run(ctx context.Context, t *Task) {
 // handBack ends unstarted tasks uncounted; they go back into their lines at once.
 func (q *queue) handBack(tasks []*Task) {
 	for _, t := range tasks {
-		t.Result = store.Result{
-			JobID: t.Job.ID, Run: t.Run, Attempt: t.Attempts, Outcome: state.Returned, EndedAt: t.Now(),
-			Line: t.Line, Priority: t.Job.Priority,
-		}
+		t.Result = returned(t)
 		q.e.finish.add(t)
 	}
 }

@@ -3,7 +3,6 @@ package executor
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/peltonq/pelton/internal/service"
 	"github.com/peltonq/pelton/jobs/internal/state"
@@ -29,7 +28,7 @@ func (q *queue) read(ctx context.Context, executor int64, tickets []store.Ticket
 		q.handBack(tasks)
 		return nil, err
 	}
-	return q.sortOut(ctx, tasks, claimed), nil
+	return q.sortOut(tasks, claimed), nil
 }
 
 func (q *queue) readClaimed(ctx context.Context, ids, again []int64) (*store.Claimed, error) {
@@ -62,8 +61,7 @@ func makeTasks(executor int64, tickets []store.Ticket, jobs int) []*Task {
 }
 
 // sortOut gives tasks their jobs and ends those that cannot be worked: voided, of an unknown kind, or without a row.
-func (q *queue) sortOut(ctx context.Context, tasks []*Task, claimed *store.Claimed) []*Task {
-	var voided []*Task
+func (q *queue) sortOut(tasks []*Task, claimed *store.Claimed) []*Task {
 	tasks = slices.DeleteFunc(tasks, func(t *Task) bool {
 		job, found := claimed.Jobs[t.Job.ID]
 		if found {
@@ -71,7 +69,7 @@ func (q *queue) sortOut(ctx context.Context, tasks []*Task, claimed *store.Claim
 		}
 		switch {
 		case claimed.Voids.Applies(t.Job.ID, t.Run) != "":
-			voided = append(voided, t)
+			q.e.finish.addVoided(t)
 		case !found:
 			q.end(t, state.Discarded, missingJob(t))
 		case !q.e.knows(job.Kind):
@@ -83,9 +81,6 @@ func (q *queue) sortOut(ctx context.Context, tasks []*Task, claimed *store.Claim
 		}
 		return true
 	})
-	if len(voided) > 0 {
-		q.honour(ctx, voided, claimed.Voids)
-	}
 	return tasks
 }
 

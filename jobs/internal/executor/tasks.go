@@ -1,6 +1,10 @@
 package executor
 
-import "sync"
+import (
+	"maps"
+	"slices"
+	"sync"
+)
 
 // tasks are those claimed and not yet done, by job. A job can be here twice when its run was taken away and came back: the
 // newer one counts.
@@ -33,6 +37,12 @@ func (s *tasks) get(id int64) *Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.byID[id]
+}
+
+func (s *tasks) ids() []int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.AppendSeq(make([]int64, 0, len(s.byID)), maps.Keys(s.byID))
 }
 
 func (s *tasks) len() int {

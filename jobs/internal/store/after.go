@@ -23,20 +23,8 @@ func (s *Store) FreeKeys(ctx context.Context, ids []int64, outcomes []state.Outc
 	for i, o := range outcomes {
 		bits[i] = int16(state.Bit(o.State()))
 	}
-	if _, err := s.Pool.Exec(ctx, s.sql.Get("free_keys"), ids, bits); err != nil {
+	if _, err := s.Pool.Exec(ctx, s.sql.Get("free_ended_keys"), ids, bits); err != nil {
 		return fmt.Errorf("free unique keys: %w", err)
-	}
-	return nil
-}
-
-// DropVoids removes the voids of runs that have ended.
-func (s *Store) DropVoids(ctx context.Context, keys []RunKey) error {
-	ids, runs := make([]int64, len(keys)), make([]int32, len(keys))
-	for i, k := range keys {
-		ids[i], runs[i] = k.JobID, k.Run
-	}
-	if _, err := s.Pool.Exec(ctx, s.sql.Get("drop_voids"), ids, runs); err != nil {
-		return fmt.Errorf("remove voids: %w", err)
 	}
 	return nil
 }

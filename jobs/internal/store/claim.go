@@ -13,7 +13,7 @@ type Head struct {
 	Line     string
 	Priority int16
 	Mark     int64
-	Before   *time.Time // only tickets that entered before; nil: all
+	Age      float64 // only tickets that entered at least so many seconds ago; 0: all
 }
 
 // ClaimParams say what to claim.
@@ -58,10 +58,10 @@ var claimLimits = Limits{Lock: 500 * time.Millisecond, Statement: 10 * time.Seco
 // Claim hands out the first jobs of the given heads. After an error that leaves the commit open (see Unsure), the leases may
 // exist: the heartbeat finds them and hands them back.
 func (s *Store) Claim(ctx context.Context, p ClaimParams) ([]Ticket, error) {
-	lines, priorities, marks, before := headColumns(p.Heads)
+	lines, priorities, marks, ages := headColumns(p.Heads)
 	var tickets []Ticket
 	err := s.pipeline(ctx, claimLimits, func(b *pgx.Batch) {
-		b.Queue(s.sql.Get("claim"), p.Executor, p.FirstLease, lines, priorities, marks, before, p.Tickets, p.Jobs).
+		b.Queue(s.sql.Get("claim"), p.Executor, p.FirstLease, lines, priorities, marks, ages, p.Tickets, p.Jobs).
 			Query(func(rows pgx.Rows) (err error) {
 				tickets, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Ticket])
 				return err
@@ -73,22 +73,12 @@ func (s *Store) Claim(ctx context.Context, p ClaimParams) ([]Ticket, error) {
 	return tickets, nil
 }
 
-// Look tells whether any ticket stands in the heads, locked by another claim or not.
-func (s *Store) Look(ctx context.Context, heads []Head) (bool, error) {
-	lines, priorities, marks, _ := headColumns(heads)
-	var any bool
-	if err := s.Pool.QueryRow(ctx, s.sql.Get("look"), lines, priorities, marks).Scan(&any); err != nil {
-		return false, fmt.Errorf("look at the line: %w", err)
-	}
-	return any, nil
-}
-
-func headColumns(heads []Head) (lines []string, priorities []int16, marks []int64, before []*time.Time) {
+func headColumns(heads []Head) (lines []string, priorities []int16, marks []int64, ages []float64) {
 	for _, h := range heads {
 		lines = append(lines, h.Line)
 		priorities = append(priorities, h.Priority)
 		marks = append(marks, h.Mark)
-		before = append(before, h.Before)
+		ages = append(ages, h.Age)
 	}
-	return lines, priorities, marks, before
+	return lines, priorities, marks, ages
 }

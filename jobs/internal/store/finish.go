@@ -19,12 +19,7 @@ var finishLimits = Limits{Lock: 200 * time.Millisecond, Statement: 30 * time.Sec
 // transaction, class 22 for a value that Postgres cannot store; nothing was recorded then, split the batch. After an error with
 // Unsure it may be: repeating is safe, a run of our own is not taken for refused.
 func (s *Store) Finish(ctx context.Context, executor int64, results []*Result) (refused []*Result, err error) {
-	slices.SortFunc(results, func(a, b *Result) int {
-		if a.JobID != b.JobID {
-			return int(min(1, max(-1, a.JobID-b.JobID)))
-		}
-		return int(a.Run - b.Run)
-	})
+	sortResults(results)
 	if !slices.ContainsFunc(results, func(r *Result) bool { return !r.plain() }) {
 		err := s.finishPlain(ctx, executor, results)
 		if SQLState(err) != UniqueViolation {
@@ -36,6 +31,15 @@ func (s *Store) Finish(ctx context.Context, executor int64, results []*Result) (
 		return nil, err
 	}
 	return s.refused(ctx, executor, results, recorded)
+}
+
+func sortResults(results []*Result) {
+	slices.SortFunc(results, func(a, b *Result) int {
+		if a.JobID != b.JobID {
+			return int(min(1, max(-1, a.JobID-b.JobID)))
+		}
+		return int(a.Run - b.Run)
+	})
 }
 
 func (s *Store) finishPlain(ctx context.Context, executor int64, results []*Result) error {

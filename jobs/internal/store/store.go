@@ -91,6 +91,15 @@ func SQLState(err error) string {
 	return ""
 }
 
+// SQLMessage is the message of a Postgres error without its code, or the error's own text.
+func SQLMessage(err error) string {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return err.Error()
+}
+
 // SQLSTATEs that callers branch on.
 const (
 	UniqueViolation      = "23505"

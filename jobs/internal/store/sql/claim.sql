@@ -1,15 +1,15 @@
 -- Hands out runs: locks the first tickets of the given lines (each a line, a priority and its low-water mark, in the order of
 -- the arrays), deletes a prefix of them that holds at most $8 jobs, puts the rest of the last one back under its seq, and
 -- leases what it took, a lease a ticket. Everything is driven from the rows really deleted.
--- Locks: row locks on the head tickets, SKIP LOCKED; nobody waits. Only tickets entered before an entry's time are seen.
+-- Locks: row locks on the head tickets, SKIP LOCKED; nobody waits. An entry with an age sees only tickets that old.
 WITH head AS MATERIALIZED (
     SELECT p.o, r.tid, r.seq, r.size
-    FROM unnest($3::text[], $4::smallint[], $5::bigint[], $6::timestamptz[])
-        WITH ORDINALITY AS p(line, priority, mark, before, o)
+    FROM unnest($3::text[], $4::smallint[], $5::bigint[], $6::float8[])
+        WITH ORDINALITY AS p(line, priority, mark, age, o)
     CROSS JOIN LATERAL (
         SELECT t.ctid AS tid, t.seq, cardinality(t.job_ids) AS size FROM pelton.job_ready t
         WHERE t.line = p.line AND t.priority = p.priority AND t.seq >= p.mark
-            AND (p.before IS NULL OR t.entered_at < p.before)
+            AND (p.age = 0 OR t.entered_at < clock_timestamp() - make_interval(secs => p.age))
         ORDER BY t.seq LIMIT $7 FOR UPDATE SKIP LOCKED) r
     LIMIT $7
 ), take AS (

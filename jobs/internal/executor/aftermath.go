@@ -1,0 +1,57 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/peltonq/pelton/jobs/internal/state"
+	"github.com/peltonq/pelton/jobs/internal/store"
+)
+
+// aftermath is what is left to do once results are recorded: nearly always nothing.
+type aftermath struct {
+	keyed    []int64 // jobs with unique keys that ended
+	outcomes []state.Outcome
+	again    []int64        // jobs that run again: a cancel may have missed them
+	voided   []store.Honoured // runs whose cancel is honoured
+	lines    []string       // lines of kinds that jobs were parked into
+}
+
+func (a *aftermath) take(t *Task) {
+	r := &t.Result
+	switch {
+	case r.Outcome.Final():
+		if t.Job.UniqueKey != nil {
+			a.keyed = append(a.keyed, r.JobID)
+			a.outcomes = append(a.outcomes, r.Outcome)
+		}
+		if r.Outcome == state.Cancelled || t.stopped.Load() {
+			run := store.VoidedRun{JobID: r.JobID, Run: r.Run, Attempts: t.Attempts}
+			a.voided = append(a.voided, store.Honoured{VoidedRun: run, Outcome: r.Outcome})
+		}
+	case r.Outcome == state.Parked && !slices.Contains(a.lines, r.Line):
+		a.lines = append(a.lines, r.Line)
+		a.again = append(a.again, r.JobID)
+	default:
+		a.again = append(a.again, r.JobID)
+	}
+}
+
+func (a *aftermath) settle(ctx context.Context, e *Executor) error {
+	var errs []error
+	if len(a.keyed) > 0 {
+		errs = append(errs, e.store.FreeKeys(ctx, a.keyed, a.outcomes))
+	}
+	if len(a.voided) > 0 {
+		errs = append(errs, e.store.DropVoids(ctx, e.store.Pool, a.voided))
+	}
+	if len(a.again) > 0 {
+		_, err := e.store.CancelWaiting(ctx, a.again)
+		errs = append(errs, err)
+	}
+	if len(a.lines) > 0 {
+		errs = append(errs, e.store.Hint(ctx, a.lines))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,104 @@
+package executor
+
+import (
+	"time"
+
+	"github.com/peltonq/pelton/internal/service"
+	"github.com/peltonq/pelton/jobs/internal/state"
+	"github.com/peltonq/pelton/jobs/internal/store"
+)
+
+// apartPause lies between looks at what is recorded apart.
+const apartPause = 50 * time.Millisecond
+
+// addVoided takes a task that must not start.
+func (f *finisher) addVoided(t *Task) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.voided = append(f.voided, t)
+}
+
+func (f *finisher) setApart(t *Task) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.apart = append(f.apart, t)
+}
+
+// flushApart records what may have to wait for somebody: runs completed in a worker's own transaction, each alone, and runs
+// that must not start. Nothing else waits for them.
+func (f *finisher) flushApart() {
+	for {
+		f.mu.Lock()
+		apart, voided := f.apart, f.voided
+		f.apart, f.voided = nil, nil
+		f.flying += len(apart) + len(voided)
+		f.mu.Unlock()
+		for _, t := range apart {
+			f.recordAlone(t)
+		}
+		if len(voided) > 0 {
+			f.honour(voided)
+		}
+		f.landed(len(apart) + len(voided))
+		if f.done() || !service.Sleep(f.ctx, apartPause) {
+			return
+		}
+	}
+}
+
+func (f *finisher) recordAlone(t *Task) {
+	err := f.try([]*Task{t})
+	if err == nil {
+		return
+	}
+	code := store.SQLState(err)
+	if code != store.LockNotAvailable {
+		f.e.log.WarnContext(f.ctx, "record a run completed in a transaction; trying again", "error", err)
+	}
+	if code != store.LockNotAvailable && splittable(code) {
+		f.replace(t, err)
+	}
+	f.setApart(t)
+}
+
+// honour ends runs that must not start.
+func (f *finisher) honour(tasks []*Task) {
+	byKey := map[store.RunKey]*Task{}
+	runs := make([]store.VoidedRun, len(tasks))
+	for i, t := range tasks {
+		runs[i] = store.VoidedRun{JobID: t.Job.ID, Run: t.Run, Attempts: t.Attempts}
+		byKey[store.RunKey{JobID: t.Job.ID, Run: t.Run}] = t
+	}
+	done, held, err := f.e.store.HonourVoids(f.ctx, runs)
+	if err != nil {
+		f.e.log.WarnContext(f.ctx, "end runs that must not start; trying again", "error", err)
+	}
+	var ended []*Task
+	for _, h := range done {
+		key := store.RunKey{JobID: h.JobID, Run: h.Run}
+		t := byKey[key]
+		delete(byKey, key)
+		if h.Outcome == store.VoidNone { // no void holds any more: back into the line
+			t.Result = returned(t)
+			f.add(t)
+			continue
+		}
+		ended = append(ended, t)
+	}
+	f.e.tasks.remove(ended)
+	f.e.leases.ended(ended)
+	if err == nil && len(held) == 0 {
+		return
+	}
+	for _, t := range byKey { // held by an open transaction, or the database was away
+		f.addVoided(t)
+	}
+}
+
+// returned is the uncounted result of a run that was not started.
+func returned(t *Task) store.Result {
+	return store.Result{
+		JobID: t.Job.ID, Run: t.Run, Attempt: t.Attempts, Outcome: state.Returned, EndedAt: t.Now(),
+		Line: t.Line, Priority: t.Job.Priority,
+	}
+}

@@ -1,0 +1,135 @@
+package executor
+
+import (
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/peltonq/pelton/internal/service"
+	"github.com/peltonq/pelton/jobs/internal/store"
+)
+
+// register makes a new incarnation.
+func (e *Executor) register(ctx context.Context) error {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	me := store.Executor{Name: e.config.Name, Host: host, PID: os.Getpid(), Kinds: e.config.Kinds}
+	for name, slots := range e.config.Queues {
+		me.Queues = append(me.Queues, name)
+		me.Slots += slots
+	}
+	slices.Sort(me.Queues)
+	id, err := e.store.Register(ctx, me)
+	if err != nil {
+		return err
+	}
+	e.id.Store(id)
+	return nil
+}
+
+// beat gives signs of life and takes note of what they bring back.
+func (e *Executor) beat(ctx context.Context) {
+	for {
+		executor := e.id.Load()
+		r, err := e.store.Beat(ctx, executor, e.tasks.ids(), slices.Sorted(maps.Keys(e.queues)), e.config.Kinds)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			e.log.WarnContext(ctx, "heartbeat", "error", err)
+		case !r.Known:
+			e.reborn(ctx)
+		default:
+			e.heed(ctx, executor, r)
+		}
+		if !service.Sleep(ctx, e.config.Heartbeat) {
+			return
+		}
+	}
+}
+
+// reborn takes a new incarnation after this one was taken for dead. Its runs are others' now.
+func (e *Executor) reborn(ctx context.Context) {
+	if err := e.register(ctx); err != nil {
+		e.log.WarnContext(ctx, "register again after being taken for dead", "error", err)
+		return
+	}
+	id := e.id.Load()
+	e.log.WarnContext(ctx, "this executor was taken for dead; its running jobs are cancelled, others run them", "executor", id)
+	e.leases.forget(id)
+	e.tasks.endBefore(id, ErrTaken)
+}
+
+func (e *Executor) heed(ctx context.Context, executor int64, r store.BeatResult) {
+	for _, id := range r.Cancelled {
+		e.Cancel(id)
+	}
+	if strangers := e.leases.strangers(executor, r.Leases); len(strangers) > 0 {
+		if err := e.store.HandBackLeases(ctx, executor, strangers); err != nil {
+			e.log.WarnContext(ctx, "hand back leases of a claim whose answer was lost", "error", err)
+		}
+	}
+	for name, q := range e.queues {
+		q.pause(slices.Contains(r.Paused, name) || slices.Contains(r.Paused, "*"))
+	}
+	e.setKindLines(r.KindLines)
+}
+
+// pause stops or resumes claiming.
+func (q *queue) pause(paused bool) {
+	if q.paused.Swap(paused) == paused {
+		return
+	}
+	q.e.config.OnPause(q.name, paused)
+	q.nudge()
+}
+
+// setKindLines tells the queues which lines of kinds they know hold something.
+func (e *Executor) setKindLines(lines []string) {
+	byQueue := map[string][]string{}
+	for _, line := range lines {
+		byQueue[queueOf(line)] = append(byQueue[queueOf(line)], line)
+	}
+	for name, q := range e.queues {
+		q.setKindLines(byQueue[name])
+	}
+}
+
+func (q *queue) setKindLines(lines []string) {
+	if slices.Equal(q.knownKindLines(), lines) {
+		return
+	}
+	q.kindLines.Store(&lines)
+	q.e.config.Marks.Use(q.e.lines()...)
+	if len(lines) > 0 {
+		q.nudge()
+	}
+}
+
+func (q *queue) knownKindLines() []string {
+	if lines := q.kindLines.Load(); lines != nil {
+		return *lines
+	}
+	return nil
+}
+
+// addKindLine takes a hint at a line of a single kind.
+func (q *queue) addKindLine(line string) {
+	_, kind, _ := strings.Cut(line, kindLine)
+	if known := q.knownKindLines(); q.e.knows(kind) && !slices.Contains(known, line) {
+		q.setKindLines(append(slices.Clip(known), line))
+	}
+}
+
+// lines are all lines of all queues.
+func (e *Executor) lines() []string {
+	var lines []string
+	for _, q := range e.queues {
+		lines = append(lines, q.lines()...)
+	}
+	return lines
+}

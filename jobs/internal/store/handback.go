@@ -1,0 +1,94 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/peltonq/pelton/jobs/internal/state"
+)
+
+// Place is where a job belongs when it is ready.
+type Place struct {
+	Line     string
+	Priority int16
+}
+
+// Places reads where jobs belong. Jobs without a row are left out.
+func (s *Store) Places(ctx context.Context, db DB, ids []int64) (map[int64]Place, error) {
+	rows, err := db.Query(ctx, s.sql.Get("places"), pgx.QueryExecModeCacheDescribe, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read where jobs belong: %w", err)
+	}
+	places := make(map[int64]Place, len(ids))
+	var id int64
+	var p Place
+	if _, err := pgx.ForEachRow(rows, []any{&id, &p.Line, &p.Priority}, func() error {
+		places[id] = p
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("read where jobs belong: %w", err)
+	}
+	return places, nil
+}
+
+// HandBackLeases ends the runs of leases that nobody works, uncounted, and puts their jobs back into the line. Only runs that
+// nobody ended meanwhile go back.
+func (s *Store) HandBackLeases(ctx context.Context, executor int64, numbers []int64) error {
+	err := s.Tx(ctx, finishLimits, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, s.sql.Get("take_leases"), executor, numbers)
+		if err != nil {
+			return err
+		}
+		leases, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Ticket])
+		if err != nil || len(leases) == 0 {
+			return err
+		}
+		results, err := s.returned(ctx, tx, leases)
+		if err != nil {
+			return err
+		}
+		_, err = s.insertAttempts(ctx, tx, executor, results)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("hand back leases %v: %w", numbers, err)
+	}
+	return nil
+}
+
+// returned makes uncounted results of all runs of leases, sorted by key.
+func (s *Store) returned(ctx context.Context, db DB, leases []Ticket) ([]*Result, error) {
+	var results []*Result
+	var ids []int64
+	for i := range leases {
+		l := &leases[i]
+		for k, id := range l.JobIDs {
+			ids = append(ids, id)
+			results = append(results, &Result{
+				JobID: id, Run: l.Run(k), Attempt: l.Attempt(k), Outcome: state.Returned, EndedAt: l.ClaimedAt,
+			})
+		}
+	}
+	places, err := s.Places(ctx, db, ids)
+	if err != nil {
+		return nil, err
+	}
+	results = slices.DeleteFunc(results, func(r *Result) bool {
+		p, found := places[r.JobID]
+		r.Line, r.Priority = p.Line, p.Priority
+		return !found
+	})
+	sortResults(results)
+	return results, nil
+}
+
+// Hint wakes whoever listens on a line, asleep or not: for rare events.
+func (s *Store) Hint(ctx context.Context, payloads []string) error {
+	if _, err := s.Pool.Exec(ctx, s.sql.Get("hint"), payloads); err != nil {
+		return fmt.Errorf("send hints: %w", err)
+	}
+	return nil
+}

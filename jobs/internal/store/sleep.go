@@ -1,0 +1,47 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Sleep registers an executor as a sleeper on lines.
+func (s *Store) Sleep(ctx context.Context, executor int64, lines []string) error {
+	if _, err := s.Pool.Exec(ctx, s.sql.Get("sleep"), executor, lines); err != nil {
+		return fmt.Errorf("register as a sleeper: %w", err)
+	}
+	return nil
+}
+
+// Awake takes an executor off the list of sleepers of lines.
+func (s *Store) Awake(ctx context.Context, executor int64, lines []string) error {
+	if _, err := s.Pool.Exec(ctx, s.sql.Get("awake"), executor, lines); err != nil {
+		return fmt.Errorf("take a sleeper off the list: %w", err)
+	}
+	return nil
+}
+
+// LookAgain is the last look before sleeping. writers: transactions are open that may still commit a ticket.
+func (s *Store) LookAgain(ctx context.Context, heads []Head) (work, writers bool, err error) {
+	lines, priorities, marks, _ := headColumns(heads)
+	if err := s.Pool.QueryRow(ctx, s.sql.Get("look_again"), lines, priorities, marks).Scan(&work, &writers); err != nil {
+		return false, false, fmt.Errorf("look before sleeping: %w", err)
+	}
+	return work, writers, nil
+}
+
+// LookLines returns the lines that hold a ticket.
+func (s *Store) LookLines(ctx context.Context, heads []Head) ([]string, error) {
+	lines, priorities, marks, _ := headColumns(heads)
+	rows, err := s.Pool.Query(ctx, s.sql.Get("look_lines"), lines, priorities, marks)
+	if err != nil {
+		return nil, fmt.Errorf("poll the line: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("poll the line: %w", err)
+	}
+	return found, nil
+}
