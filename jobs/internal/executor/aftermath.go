@@ -26,7 +26,7 @@ func (a *aftermath) take(t *Task) {
 			a.keyed = append(a.keyed, r.JobID)
 			a.outcomes = append(a.outcomes, r.Outcome)
 		}
-		if r.Outcome == state.Cancelled || t.stopped.Load() {
+		if r.Outcome == state.Cancelled || t.voidSeen.Load() {
 			run := store.VoidedRun{JobID: r.JobID, Run: r.Run, Attempts: t.Attempts}
 			a.voided = append(a.voided, store.Honoured{VoidedRun: run, Outcome: r.Outcome})
 		}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/peltonq/pelton/internal/floor"
 	"github.com/peltonq/pelton/internal/service"
 	"github.com/peltonq/pelton/jobs/internal/store"
 )
@@ -19,14 +20,6 @@ var (
 	ErrTaken     = errors.New("job was taken away: this client was taken for dead")
 )
 
-// Marks are the low-water marks of the line, see internal/floor.
-type Marks interface {
-	Use(lines ...string)
-	Mark(line string, priority int16) int64
-	Refresh(ctx context.Context, db store.DB) error
-	CheckBelow(ctx context.Context, db store.DB) (int, error)
-}
-
 // Config of an executor. All fields are needed.
 type Config struct {
 	Name         string // of the client
@@ -37,7 +30,7 @@ type Config struct {
 	AgeAfter     time.Duration
 	PollOnly     bool
 	Runner       Runner
-	Marks        Marks
+	Marks        *floor.Tracker // of the line
 	Log          *slog.Logger
 
 	OnClaim  func(queue string, jobs int, took time.Duration)
@@ -173,6 +166,7 @@ func (e *Executor) WakeAll() {
 // Cancel ends the context of a job's task, if it runs here.
 func (e *Executor) Cancel(jobID int64) {
 	if t := e.tasks.get(jobID); t != nil {
+		t.voidSeen.Store(true)
 		t.end(e.config.OnCancel())
 	}
 }

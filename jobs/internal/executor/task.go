@@ -21,13 +21,16 @@ type Task struct {
 
 	// Result is filled by the Runner.
 	Result store.Result
+	// Note is the Runner's own, for OnFinish.
+	Note any
 	// Apart is set when the run was completed in a transaction of the worker's that may still be open.
-	Apart atomic.Bool
+	Apart atomic.Bool // the worker may set it while the executor looks on
 
-	lease   leaseKey
-	claim   *claimTime
-	cancel  atomic.Pointer[context.CancelCauseFunc]
-	stopped atomic.Bool
+	lease  leaseKey
+	claim  *claimTime
+	cancel atomic.Pointer[context.CancelCauseFunc]
+
+	voidSeen atomic.Bool // a cancel of this run is written down
 }
 
 // claimTime ties the database's clock to ours at the moment of a claim.
@@ -41,8 +44,7 @@ func (t *Task) Now() time.Time {
 	return t.claim.database.Add(time.Since(t.claim.local))
 }
 
-// Runner works tasks. Run must fill the task's Result, whatever the worker does, and must not panic. bind hands the
-// executor the means to end the task's context.
+// Runner works tasks. Run must fill the task's Result, whatever the worker does, and must not panic. It calls the task's Bind.
 type Runner interface {
 	Run(ctx context.Context, t *Task)
 }

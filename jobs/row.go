@@ -1,0 +1,118 @@
+package jobs
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/peltonq/pelton/jobs/internal/executor"
+	"github.com/peltonq/pelton/jobs/internal/state"
+	"github.com/peltonq/pelton/jobs/internal/store"
+)
+
+// Shared by all rows that have none; never written to, as their capacity is their length.
+var (
+	noErrors   = []rivertype.AttemptError{}
+	noTags     = []string{}
+	noMetadata = []byte("{}")
+)
+
+// row is the job row that a worker sees.
+func (r *runner) row(t *executor.Task) *rivertype.JobRow {
+	j := t.Job
+	row := &rivertype.JobRow{
+		ID:           j.ID,
+		Attempt:      int(t.Attempts) + 1,
+		AttemptedAt:  &t.StartedAt,
+		AttemptedBy:  r.by[:1:1],
+		CreatedAt:    j.CreatedAt,
+		EncodedArgs:  j.Args,
+		Errors:       noErrors,
+		Kind:         j.Kind,
+		MaxAttempts:  int(j.MaxAttempts),
+		Metadata:     noMetadata,
+		Priority:     int(j.Priority),
+		Queue:        j.Queue,
+		ScheduledAt:  t.EnteredAt,
+		State:        rivertype.JobStateRunning,
+		Tags:         noTags,
+		UniqueKey:    j.UniqueKey,
+		UniqueStates: state.FromBits(byte(j.UniqueStates)),
+	}
+	if len(j.Tags) > 0 {
+		row.Tags = j.Tags
+	}
+	if j.Metadata != nil || j.ExtraMetadata != nil || len(t.Earlier) > 0 {
+		row.Metadata = mergedMetadata(j, t.Earlier)
+	}
+	if len(t.Earlier) > 0 {
+		row.Errors, row.AttemptedBy = history(t.Earlier, r.by[0])
+	}
+	return row
+}
+
+// history lists the errors of the runs before and who attempted them.
+func history(earlier []store.Attempt, me string) (errs []rivertype.AttemptError, by []string) {
+	errs = noErrors
+	for _, a := range earlier {
+		if a.StartedAt != nil && a.Executor != "" {
+			by = append(by, a.Executor)
+		}
+		if a.Error != nil {
+			errs = append(errs, rivertype.AttemptError{At: a.EndedAt, Attempt: int(a.Attempt), Error: *a.Error, Trace: a.Trace})
+		}
+	}
+	return errs, append(by, me)
+}
+
+// mergedMetadata is the job's metadata, what each run added, in order, and what a person added.
+func mergedMetadata(j *store.Job, earlier []store.Attempt) []byte {
+	merged := map[string]json.RawMessage{}
+	add := func(patch []byte) {
+		var m map[string]json.RawMessage
+		if patch != nil && json.Unmarshal(patch, &m) == nil {
+			maps.Copy(merged, m)
+		}
+	}
+	add(j.Metadata)
+	for _, a := range earlier {
+		add(a.Metadata)
+		if a.Output != nil {
+			merged[rivertype.MetadataKeyOutput] = a.Output
+		}
+	}
+	add(j.ExtraMetadata)
+	b, err := json.Marshal(merged)
+	if err != nil {
+		return noMetadata // not reached: every part was valid JSON
+	}
+	return b
+}
+
+// countSnooze adds the number of snoozes so far to a metadata patch, as River does.
+func countSnooze(metadata, patch []byte) []byte {
+	var known struct {
+		Snoozes int `json:"snoozes"`
+	}
+	_ = json.Unmarshal(metadata, &known) // metadata of another shape counts as none
+	merged := map[string]json.RawMessage{}
+	if patch != nil {
+		_ = json.Unmarshal(patch, &merged)
+	}
+	merged["snoozes"], _ = json.Marshal(known.Snoozes + 1)
+	b, _ := json.Marshal(merged)
+	return b
+}
+
+// maxTextBytes bounds error texts and traces.
+const maxTextBytes = 64 << 10
+
+// cleanText makes a text fit for Postgres: valid UTF-8, no NUL bytes, of bounded length.
+func cleanText(s string) string {
+	if len(s) > maxTextBytes {
+		s = s[:maxTextBytes] + "\n[cut at 64 KiB]"
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\\0")
+}
