@@ -1,13 +1,15 @@
 package jobs
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/peltonq/pelton/jobs/internal/executor"
 	"github.com/peltonq/pelton/jobs/internal/store"
+	"github.com/peltonq/pelton/jobs/joblog"
 )
 
 // Client enqueues jobs, operates on them, and, if it has queues, works them. Safe for concurrent use.
@@ -17,7 +19,14 @@ type Client struct {
 	store  *store.Store
 	log    *slog.Logger
 
-	plugins *plugins
+	plugins  *plugins
+	events   events
+	observes bool // the observer is the user's
+	logs     *joblog.Writer
+	executor *executor.Executor
+
+	life    sync.Mutex // held while starting and stopping
+	running bool
 }
 
 // NewClient makes a client on a pool that stays the caller's: it must outlive the client. Nothing is read from the database yet.
@@ -36,7 +45,11 @@ func NewClient(pool *pgxpool.Pool, config *Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new client: %w", err)
 	}
-	return &Client{config: c, pool: pool, store: store.New(pool, c.Schema), log: c.Logger, plugins: plugins}, nil
+	client := &Client{config: c, pool: pool, store: store.New(pool, c.Schema), log: c.Logger, plugins: plugins}
+	_, deaf := c.Observer.(noObserver)
+	client.observes = !deaf
+	client.executor = client.newExecutor()
+	return client, nil
 }
 
 // ID names this client in attempts and executors.
@@ -44,6 +57,3 @@ func (c *Client) ID() string { return c.config.ID }
 
 // Schema is the Postgres schema this client works in.
 func (c *Client) Schema() string { return c.config.Schema }
-
-// Start starts working the queues and the duties, and returns once the client is registered.
-func (c *Client) Start(ctx context.Context) error { return nil }

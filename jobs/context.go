@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
@@ -144,5 +143,3 @@ func CompleteTx[T river.JobArgs](ctx context.Context, tx pgx.Tx, job *river.Job[
 	row.State, row.FinalizedAt = rivertype.JobStateCompleted, new(now)
 	return &river.Job[T]{JobRow: &row, Args: job.Args}, nil
 }
-
-var _ time.Time

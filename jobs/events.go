@@ -9,6 +9,7 @@ import (
 
 	"github.com/peltonq/pelton/jobs/internal/executor"
 	"github.com/peltonq/pelton/jobs/internal/state"
+	"github.com/peltonq/pelton/jobs/internal/store"
 )
 
 // eventBuffer is how many events wait for a slow subscriber before further ones are dropped.
@@ -135,7 +136,7 @@ func (w *work) event(took time.Duration) *river.Event {
 			rivertype.AttemptError{At: r.EndedAt, Attempt: int(r.Attempt), Error: r.Error, Trace: r.Trace})
 	}
 	if r.Metadata != nil || r.Output != nil {
-		row.Metadata = mergedMetadata(w.task.Job, append(w.task.Earlier[:len(w.task.Earlier):len(w.task.Earlier)], asAttempt(r)))
+		row.Metadata = mergedMetadata(w.task.Job, append(w.task.Earlier[:len(w.task.Earlier):len(w.task.Earlier)], store.Attempt{Output: r.Output, Metadata: r.Metadata}))
 	}
 	s := runStats(w.task, false)
 	return &river.Event{Kind: kind, Job: &row, JobStats: &river.JobStatistics{

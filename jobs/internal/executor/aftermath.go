@@ -13,9 +13,9 @@ import (
 type aftermath struct {
 	keyed    []int64 // jobs with unique keys that ended
 	outcomes []state.Outcome
-	again    []int64        // jobs that run again: a cancel may have missed them
+	again    []int64          // jobs that run again: a cancel may have missed them
 	voided   []store.Honoured // runs whose cancel is honoured
-	lines    []string       // lines of kinds that jobs were parked into
+	lines    []string         // lines of kinds that jobs were parked into
 }
 
 func (a *aftermath) take(t *Task) {

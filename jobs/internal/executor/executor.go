@@ -35,7 +35,7 @@ type Config struct {
 
 	OnClaim  func(queue string, jobs int, took time.Duration)
 	OnFinish func(tasks []*Task, refused map[*Task]bool, took time.Duration) // after a batch was recorded
-	OnCancel func() error                                                  // the cause to end a cancelled task's context with
+	OnCancel func() error                                                    // the cause to end a cancelled task's context with
 	OnPause  func(queue string, paused bool)
 	RetryAt  func(t *Task) *time.Time // when an errored run is to be repeated
 }

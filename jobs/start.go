@@ -1,0 +1,102 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/peltonq/pelton/internal/floor"
+	"github.com/peltonq/pelton/jobs/internal/executor"
+	"github.com/peltonq/pelton/jobs/joblog"
+	"github.com/peltonq/pelton/schema"
+)
+
+// ErrNoQueues is returned by Start of a client without queues and without duties: there is nothing to start.
+var ErrNoQueues = errors.New("nothing to start: no queues, and duties are off")
+
+// Start starts working the queues and the duties, and returns once the client is registered. It refuses a schema of another
+// version. ctx's values reach the workers; its end stops nothing: call Stop. Starting twice does no harm.
+func (c *Client) Start(ctx context.Context) error {
+	c.life.Lock()
+	defer c.life.Unlock()
+	if c.running {
+		return nil
+	}
+	if len(c.config.Queues) == 0 && c.config.DutiesOff {
+		return ErrNoQueues
+	}
+	if err := schema.Check(ctx, c.pool, c.config.Schema); err != nil {
+		return fmt.Errorf("start client: %w", err)
+	}
+	if len(c.config.Queues) > 0 {
+		c.logs = joblog.NewWriter(c.pool, c.config.Schema, joblog.Config{Logger: c.log})
+		c.logs.Start(ctx)
+		if err := c.executor.Start(ctx); err != nil {
+			c.logs.Stop()
+			return fmt.Errorf("start client: %w", err)
+		}
+	}
+	c.running = true
+	return nil
+}
+
+// Stop stops claiming, hands back what has not begun, at once and uncounted, and waits for running jobs until ctx ends; then it
+// returns ctx's error, and the jobs still run: call Stop again to go on waiting, or StopAndCancel to end them.
+func (c *Client) Stop(ctx context.Context) error { return c.stop(ctx, false) }
+
+// StopAndCancel is Stop, and ends the contexts of running jobs. A job that returns an error then is handed back uncounted.
+func (c *Client) StopAndCancel(ctx context.Context) error { return c.stop(ctx, true) }
+
+func (c *Client) stop(ctx context.Context, hard bool) error {
+	c.life.Lock()
+	defer c.life.Unlock()
+	if !c.running {
+		return nil
+	}
+	if err := c.executor.Stop(ctx, hard); err != nil {
+		return fmt.Errorf("stop client: jobs still run: %w", err)
+	}
+	c.logs.Stop()
+	c.running = false
+	return nil
+}
+
+// newExecutor makes the part that claims.
+func (c *Client) newExecutor() *executor.Executor {
+	slots := map[string]int{}
+	for name, q := range c.config.Queues {
+		slots[name] = q.MaxWorkers
+	}
+	var kinds []string
+	if c.config.Workers != nil {
+		kinds = c.config.Workers.Kinds()
+	}
+	return executor.New(c.store, executor.Config{
+		Name:         c.config.ID,
+		Queues:       slots,
+		Kinds:        kinds,
+		Heartbeat:    c.config.Heartbeat,
+		PollInterval: c.config.PollInterval,
+		AgeAfter:     c.config.AgeAfter,
+		PollOnly:     c.config.PollOnly,
+		Runner:       newRunner(c),
+		Marks: floor.NewTracker(c.config.Schema, floor.Ready, func(n int) {
+			c.log.Error("tickets found below the low-water mark; please report this", "keys", n)
+			c.config.Observer.BelowMark(string(floor.Ready), n)
+		}),
+		Log:      c.log,
+		OnClaim:  c.config.Observer.Claimed,
+		OnFinish: c.onFinish,
+		OnCancel: func() error { return rivertype.ErrJobCancelledRemotely },
+		OnPause:  c.onPause,
+		RetryAt: func(t *executor.Task) *time.Time {
+			if w, ok := t.Note.(*work); ok {
+				return w.retryAt()
+			}
+			return nil
+		},
+	})
+}
