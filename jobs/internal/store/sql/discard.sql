@@ -1,0 +1,2 @@
+-- Removes a dead letter. Locks it.
+SELECT pelton.discard($1, $2)

@@ -1,0 +1,2 @@
+-- Makes a new job of a dead letter. Locks the letter.
+SELECT pelton.redrive($1, $2)

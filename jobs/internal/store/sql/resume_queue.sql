@@ -1,0 +1,2 @@
+-- Resumes a queue. Locks its row; for '*' every paused queue's.
+SELECT pelton.resume_queue($1, $2)

@@ -1,0 +1,613 @@
+-- What a person or a program does to jobs, queues and dead letters that exist. One implementation: the Go client and the
+-- command line call these functions too. Each writes its audit row in the caller's transaction, and only if it changed
+-- something, so that calling twice is harmless. actor is who asked, beside the database role: an OS user, an API user.
+--
+-- Errors have SQLSTATEs of their own: PL001 no such job or dead letter, PL002 the unique key is held by another job
+-- (DETAIL: its id). A bad value is 22023.
+--
+-- Who ends a run is decided by the key of job_attempt, never by what was read before: whoever inserts a row goes on, whoever
+-- does not looks again.
+
+-- lock_job_partition keeps retention from swapping the partition of a job away until the transaction ends: taken, shared, by
+-- whoever writes about a job that has ended.
+CREATE FUNCTION pelton.lock_job_partition(id bigint) RETURNS void LANGUAGE sql VOLATILE AS $$
+    SELECT pg_advisory_xact_lock_shared(('pelton.job'::regclass::oid::bigint << 32) | (id >> 24) / 86400)
+$$;
+
+-- record_audit appends who changed what.
+CREATE FUNCTION pelton.record_audit(actor text, action text, target text, before jsonb, after jsonb) RETURNS void
+LANGUAGE sql VOLATILE AS $$
+    INSERT INTO pelton.audit (actor, action, target, before, after) VALUES (actor, action, target, before, after)
+$$;
+
+-- hint sends a payload to all executors, unless the notification queue is filling up.
+CREATE FUNCTION pelton.hint(payload text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    IF pg_notification_queue_usage() < 0.5 THEN
+        PERFORM pg_notify('pelton_wake', payload);
+    END IF;
+END $$;
+
+-- check_queue refuses a queue name that enqueueing refuses.
+CREATE FUNCTION pelton.check_queue(queue_name text) RETURNS void LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF length(queue_name) > 64 OR queue_name !~ '^[a-z0-9]+([_|-]?[a-z0-9]+)*$' THEN
+        RAISE EXCEPTION 'queue name %: want up to 64 lower-case letters and digits, separated by single _ or -',
+            quote_literal(queue_name) USING ERRCODE = '22023';
+    END IF;
+END $$;
+
+-- is_leased tells whether some executor has taken this run.
+CREATE FUNCTION pelton.is_leased(job bigint, job_run integer) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (SELECT FROM pelton.job_lease l, unnest(l.job_ids, l.runs) AS u(id, run)
+        WHERE job = ANY (l.job_ids) AND u.id = job AND coalesce(u.run, 1) = job_run)
+$$;
+
+-- voided tells why a run must not start, NULL if it may. A cancel and a deletion hold for their run and the one after it, so
+-- that they cannot fall between a run's end and its retry; a move holds for its run alone.
+CREATE FUNCTION pelton.voided(job bigint, job_run integer) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT v.reason FROM pelton.job_void v
+    WHERE v.job_id = job AND (v.run = job_run OR v.run = job_run - 1 AND v.reason <> 'moved')
+    ORDER BY v.reason = 'deleted' DESC, v.reason = 'cancelled' DESC LIMIT 1
+$$;
+
+-- free_keys gives up the unique keys of these jobs that a state does not keep. Rows that somebody holds are skipped: their
+-- holder is taking the key over.
+CREATE FUNCTION pelton.free_keys(ids bigint[], job_state text) RETURNS void LANGUAGE sql VOLATILE AS $$
+    DELETE FROM pelton.job_unique WHERE ctid = ANY (ARRAY(
+        SELECT u.ctid FROM pelton.job_unique u WHERE u.job_id = ANY (ids) AND u.states & pelton.state_bit(job_state) = 0
+        ORDER BY u.key FOR UPDATE SKIP LOCKED))
+$$;
+
+-- leave_place takes a job out of scheduled or parked and tells under which run it waited; waited is false if it was in neither.
+-- It waits for a duty that is just moving the job on.
+CREATE FUNCTION pelton.leave_place(job bigint, OUT waited boolean, OUT state text, OUT run integer, OUT attempts smallint)
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    DELETE FROM pelton.job_scheduled s WHERE s.job_id = job
+    RETURNING true, CASE WHEN s.retry THEN 'retryable' ELSE 'scheduled' END, s.run, s.attempts
+    INTO waited, state, run, attempts;
+    IF waited IS NULL THEN
+        DELETE FROM pelton.job_parked p WHERE p.job_id = job
+        RETURNING true, 'pending', p.run, p.attempts INTO waited, state, run, attempts;
+    END IF;
+    waited := waited IS NOT NULL;
+END $$;
+
+-- last_run is a job's newest attempt: run 0 and no outcome if it has none. Fails with PL001 if there is no such job.
+CREATE FUNCTION pelton.last_run(job bigint, OUT run integer, OUT outcome pelton.outcome, OUT attempt smallint)
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+    SELECT a.run, a.outcome, a.attempt INTO run, outcome, attempt
+    FROM pelton.job_attempt a WHERE a.job_id = job ORDER BY a.run DESC LIMIT 1;
+    IF run IS NULL THEN
+        run := 0;
+        attempt := 0;
+    END IF;
+    IF NOT EXISTS (SELECT FROM pelton.job j WHERE j.id = job) THEN
+        RAISE EXCEPTION 'job % not found', job USING ERRCODE = 'PL001';
+    END IF;
+END $$;
+
+-- enter_line puts a run into the line that the job's queue says now.
+CREATE FUNCTION pelton.enter_line(job bigint, job_run integer, attempts smallint) RETURNS void LANGUAGE plpgsql VOLATILE
+SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    at_queue text;
+    at_priority smallint;
+BEGIN
+    SELECT coalesce(c.queue, j.queue), coalesce(c.priority, j.priority) INTO at_queue, at_priority
+    FROM pelton.job j LEFT JOIN pelton.job_change c ON c.job_id = j.id WHERE j.id = job;
+    INSERT INTO pelton.job_ready (priority, line, job_ids, runs, attempts)
+    VALUES (at_priority, at_queue, ARRAY[job], ARRAY[job_run], ARRAY[attempts]);
+    PERFORM pelton.wake(ARRAY[at_queue]);
+END $$;
+
+-- cancel ends a job that waits, and asks a running one to end. Returns its state afterwards: a job that had ended keeps its
+-- state; 'running' means that its executor is told now, and by its next heartbeat at the latest.
+--
+-- If the job changes places while the calling transaction is open (its run fails, say, and is put off), the cancel still
+-- holds: it is looked up by whoever schedules the retry, takes the ticket or sweeps. Calling once more after the commit makes
+-- that quick; JobCancel does.
+CREATE FUNCTION pelton.cancel(job bigint, actor text DEFAULT NULL) RETURNS text LANGUAGE plpgsql VOLATILE
+SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    place record;
+    last record;
+    was text;
+    fresh boolean := false;
+BEGIN
+    FOR look IN 1..2 LOOP
+        place := pelton.leave_place(job);
+        IF place.waited THEN
+            INSERT INTO pelton.job_attempt (job_id, run, outcome, attempt)
+            VALUES (job, place.run, 'cancelled', place.attempts) ON CONFLICT DO NOTHING;
+            CONTINUE WHEN NOT FOUND;
+            DELETE FROM pelton.job_void v WHERE v.job_id = job AND v.run BETWEEN place.run - 1 AND place.run;
+            PERFORM pelton.free_keys(ARRAY[job], 'cancelled');
+            PERFORM pelton.record_audit(actor, 'job.cancel', job::text, jsonb_build_object('state', place.state),
+                jsonb_build_object('state', 'cancelled'));
+            RETURN 'cancelled';
+        END IF;
+        last := pelton.last_run(job);
+        IF last.outcome IN ('completed', 'cancelled', 'discarded') THEN
+            RETURN last.outcome::text;
+        END IF;
+        EXIT WHEN fresh OR pelton.voided(job, last.run + 1) = 'cancelled';
+        INSERT INTO pelton.job_void AS v (job_id, run, reason) VALUES (job, last.run + 1, 'cancelled')
+        ON CONFLICT (job_id, run) DO UPDATE SET reason = 'cancelled', at = clock_timestamp() WHERE v.reason = 'moved';
+        fresh := true;
+    END LOOP;
+    was := CASE WHEN pelton.is_leased(job, last.run + 1) THEN 'running' ELSE 'available' END;
+    IF was = 'running' THEN
+        PERFORM pelton.hint('cancel:' || job);
+    ELSE
+        PERFORM pelton.free_keys(ARRAY[job], 'cancelled');
+    END IF;
+    IF fresh THEN
+        PERFORM pelton.record_audit(actor, 'job.cancel', job::text, jsonb_build_object('state', was),
+            jsonb_build_object('state', 'cancelled', 'run', last.run + 1));
+    END IF;
+    RETURN CASE was WHEN 'running' THEN was ELSE 'cancelled' END;
+END $$;
+
+-- retake_key takes a job's unique key again, or fails with PL002 if another job holds it.
+CREATE FUNCTION pelton.retake_key(job bigint) RETURNS void LANGUAGE plpgsql VOLATILE
+SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    wanted record;
+    holder bigint;
+BEGIN
+    SELECT j.unique_key, j.unique_states INTO wanted FROM pelton.job j WHERE j.id = job;
+    IF wanted.unique_key IS NULL THEN
+        RETURN;
+    END IF;
+    holder := (pelton.take_keys(ARRAY[wanted.unique_key], ARRAY[job], ARRAY[wanted.unique_states]))[1];
+    IF holder <> job THEN
+        RAISE EXCEPTION 'job % cannot be retried: job % holds its unique key', job, holder
+            USING ERRCODE = 'PL002', DETAIL = holder::text;
+    END IF;
+END $$;
+
+-- raise_max_attempts makes room for one more attempt if they are used up.
+CREATE FUNCTION pelton.raise_max_attempts(job bigint, used smallint) RETURNS void LANGUAGE plpgsql VOLATILE
+SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+    INSERT INTO pelton.job_change AS c (job_id, max_attempts)
+    SELECT j.id, used + 1 FROM pelton.job j LEFT JOIN pelton.job_change c ON c.job_id = j.id
+    WHERE j.id = job AND coalesce(c.max_attempts, j.max_attempts) <= used
+    ON CONFLICT (job_id) DO UPDATE SET max_attempts = excluded.max_attempts, changed_at = clock_timestamp()
+    WHERE c.max_attempts IS NULL OR c.max_attempts < excluded.max_attempts;
+END $$;
+
+-- run_again records the uncounted row 'retried' for a job whose newest run has ended it, and puts the run after it into the
+-- line. The row decides: of two retries at once one does it, the other returns false.
+CREATE FUNCTION pelton.run_again(job bigint, ended_run integer, attempts smallint) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    PERFORM pelton.retake_key(job);
+    INSERT INTO pelton.job_attempt (job_id, run, outcome, attempt) VALUES (job, ended_run + 1, 'retried', attempts)
+    ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    DELETE FROM pelton.job_dead d WHERE d.job_id = job;
+    PERFORM pelton.raise_max_attempts(job, attempts);
+    PERFORM pelton.enter_line(job, ended_run + 2, attempts);
+    RETURN true;
+END $$;
+
+-- retry makes a job available now: one that has ended runs once more (and may use one attempt more if they are used up), one
+-- that waits for a time or for somebody does not wait any longer, one that was cancelled in the line is taken back into it.
+-- A running job is left alone. Returns the state afterwards. Two retries at once are one. Fails with PL002 if another job
+-- holds the job's unique key meanwhile.
+CREATE FUNCTION pelton.retry(job bigint, actor text DEFAULT NULL) RETURNS text LANGUAGE plpgsql VOLATILE
+SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    place record;
+    last record;
+    was text;
+BEGIN
+    PERFORM pelton.lock_job_partition(job);
+    place := pelton.leave_place(job);
+    IF place.waited THEN
+        PERFORM pelton.retake_key(job);
+        DELETE FROM pelton.job_void v WHERE v.job_id = job AND v.run BETWEEN place.run - 1 AND place.run; -- no ticket has it
+        PERFORM pelton.enter_line(job, place.run, place.attempts);
+        was := place.state;
+    ELSE
+        FOR look IN 1..2 LOOP
+            last := pelton.last_run(job);
+            IF last.outcome IN ('completed', 'cancelled', 'discarded') THEN
+                IF pelton.run_again(job, last.run, last.attempt) THEN
+                    was := last.outcome::text;
+                END IF;
+                EXIT;
+            END IF;
+            IF pelton.is_leased(job, last.run + 1) THEN
+                RETURN 'running';
+            END IF;
+            EXIT WHEN pelton.voided(job, last.run + 1) IS DISTINCT FROM 'cancelled';
+            -- It stands cancelled in the line. That is recorded first; the ticket that is still there finds its run ended.
+            INSERT INTO pelton.job_attempt (job_id, run, outcome, attempt)
+            VALUES (job, last.run + 1, 'cancelled', last.attempt) ON CONFLICT DO NOTHING;
+        END LOOP;
+    END IF;
+    IF was IS NOT NULL THEN
+        PERFORM pelton.record_audit(actor, 'job.retry', job::text, jsonb_build_object('state', was),
+            jsonb_build_object('state', 'available'));
+    END IF;
+    RETURN 'available';
+END $$;
+
+-- change sets what is not NULL: queue and priority (the job moves to another line), max attempts, args; metadata is merged into
+-- the job's. A run that has been taken goes on as it is; what was changed counts from the next run on. No ticket is written
+-- here: whoever takes the old one ends it as 'moved' and puts the job into its new line. Returns the run that the change
+-- counts for: if that has passed when the calling transaction commits, calling once more moves the job again; JobUpdate does.
+CREATE FUNCTION pelton.change(job bigint, new_queue text DEFAULT NULL, new_priority smallint DEFAULT NULL,
+    new_max_attempts smallint DEFAULT NULL, new_args json DEFAULT NULL, new_metadata jsonb DEFAULT NULL,
+    actor text DEFAULT NULL)
+RETURNS integer LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    held boolean;
+    last record;
+    old record;
+BEGIN
+    PERFORM pelton.check_queue(new_queue);
+    IF new_priority NOT BETWEEN 1 AND 4 THEN
+        RAISE EXCEPTION 'priority is %, want 1 to 4', new_priority USING ERRCODE = '22023';
+    END IF;
+    IF new_max_attempts < 1 THEN
+        RAISE EXCEPTION 'max attempts is %, want 1 to 32767', new_max_attempts USING ERRCODE = '22023';
+    END IF;
+    IF jsonb_typeof(new_metadata) <> 'object' THEN
+        RAISE EXCEPTION 'metadata is not a JSON object' USING ERRCODE = '22023';
+    END IF;
+    PERFORM pelton.lock_job_partition(job);
+    -- While a row here is locked, no duty can put the job into the line it is leaving.
+    SELECT true INTO held FROM pelton.job_scheduled s WHERE s.job_id = job FOR UPDATE;
+    IF held IS NULL THEN
+        SELECT true INTO held FROM pelton.job_parked p WHERE p.job_id = job FOR UPDATE;
+    END IF;
+    last := pelton.last_run(job);
+    SELECT coalesce(c.queue, j.queue) AS queue, coalesce(c.priority, j.priority) AS priority,
+        coalesce(c.max_attempts, j.max_attempts) AS max_attempts INTO old
+    FROM pelton.job j LEFT JOIN pelton.job_change c ON c.job_id = j.id WHERE j.id = job;
+
+    INSERT INTO pelton.job_change AS c (job_id, queue, priority, max_attempts, args, metadata)
+    VALUES (job, new_queue, new_priority, new_max_attempts, new_args, new_metadata)
+    ON CONFLICT (job_id) DO UPDATE SET changed_at = clock_timestamp(), queue = coalesce(excluded.queue, c.queue),
+        priority = coalesce(excluded.priority, c.priority), max_attempts = coalesce(excluded.max_attempts, c.max_attempts),
+        args = coalesce(excluded.args, c.args),
+        metadata = CASE WHEN excluded.metadata IS NULL THEN c.metadata ELSE coalesce(c.metadata, '{}') || excluded.metadata END;
+
+    IF held IS NULL AND (new_queue <> old.queue OR new_priority <> old.priority)
+        AND (last.outcome IS NULL OR last.outcome NOT IN ('completed', 'cancelled', 'discarded'))
+        AND NOT pelton.is_leased(job, last.run + 1) THEN
+        INSERT INTO pelton.job_void (job_id, run, reason) VALUES (job, last.run + 1, 'moved') ON CONFLICT DO NOTHING;
+    END IF;
+    -- A worker that stores its output while it runs changes nothing that was asked: no audit.
+    IF coalesce(new_queue, new_priority::text, new_max_attempts::text, new_args::text) IS NOT NULL
+        OR new_metadata - 'output' <> '{}' THEN
+        PERFORM pelton.record_audit(actor, 'job.update', job::text, to_jsonb(old), jsonb_strip_nulls(jsonb_build_object(
+            'queue', new_queue, 'priority', new_priority, 'max_attempts', new_max_attempts,
+            'args_bytes', length(new_args::text), 'metadata_keys', (SELECT jsonb_agg(k) FROM jsonb_object_keys(new_metadata) k))));
+    END IF;
+    RETURN last.run + 1;
+END $$;
+
+-- move_again is for a caller of change whose transaction has committed: if the job has entered a further run meanwhile, maybe
+-- into the line it was to leave, that run moves too.
+CREATE FUNCTION pelton.move_again(job bigint, moved_run integer) RETURNS void LANGUAGE plpgsql VOLATILE
+SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    last record := pelton.last_run(job);
+BEGIN
+    IF last.run + 1 > moved_run AND (last.outcome NOT IN ('completed', 'cancelled', 'discarded', 'moved'))
+        AND NOT EXISTS (SELECT FROM pelton.job_scheduled s WHERE s.job_id = job)
+        AND NOT EXISTS (SELECT FROM pelton.job_parked p WHERE p.job_id = job)
+        AND NOT pelton.is_leased(job, last.run + 1) THEN
+        INSERT INTO pelton.job_void (job_id, run, reason) VALUES (job, last.run + 1, 'moved') ON CONFLICT DO NOTHING;
+    END IF;
+END $$;
+
+-- remove_job is delete_job, but returns 'missing' if there is no such job.
+CREATE FUNCTION pelton.remove_job(job bigint, actor text DEFAULT NULL) RETURNS text LANGUAGE plpgsql VOLATILE
+SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    place record;
+    last record;
+    was text;
+    gone record;
+BEGIN
+    PERFORM pelton.lock_job_partition(job);
+    IF NOT EXISTS (SELECT FROM pelton.job j WHERE j.id = job) THEN
+        RETURN 'missing';
+    END IF;
+    last := pelton.last_run(job);
+    IF last.outcome IN ('completed', 'cancelled', 'discarded') THEN
+        was := last.outcome::text;
+    ELSE
+        place := pelton.leave_place(job);
+        IF place.waited THEN
+            was := place.state;
+        ELSE
+            last := pelton.last_run(job);
+            IF pelton.is_leased(job, last.run + 1) THEN
+                RETURN 'running';
+            END IF;
+            was := CASE WHEN pelton.voided(job, last.run + 1) = 'cancelled' THEN 'cancelled' ELSE 'available' END;
+            INSERT INTO pelton.job_void AS v (job_id, run, reason) VALUES (job, last.run + 1, 'deleted')
+            ON CONFLICT (job_id, run) DO UPDATE SET reason = 'deleted';
+        END IF;
+    END IF;
+    DELETE FROM pelton.job j WHERE j.id = job RETURNING j.kind, j.queue, j.created_at INTO gone;
+    IF gone.kind IS NULL THEN
+        RETURN 'missing'; -- somebody else was quicker
+    END IF;
+    DELETE FROM pelton.job_attempt a WHERE a.job_id = job;
+    DELETE FROM pelton.job_change c WHERE c.job_id = job;
+    DELETE FROM pelton.job_unique WHERE ctid = ANY (ARRAY(
+        SELECT u.ctid FROM pelton.job_unique u WHERE u.job_id = job ORDER BY u.key FOR UPDATE SKIP LOCKED));
+    PERFORM pelton.record_audit(actor, 'job.delete', job::text, jsonb_build_object('state', was, 'kind', gone.kind,
+        'queue', gone.queue, 'created_at', gone.created_at), NULL);
+    RETURN was;
+END $$;
+
+-- delete_job removes a job with its attempts, changes and keys; its log and its dead letter stay until their retention.
+-- Returns the state it had: 'running' means that it was left alone. A job in the line leaves a void, so that its ticket is not
+-- missed; a run that is being taken in this very moment may still happen once, and is recorded nowhere.
+CREATE FUNCTION pelton.delete_job(job bigint, actor text DEFAULT NULL) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    was text := pelton.remove_job(job, actor);
+BEGIN
+    IF was = 'missing' THEN
+        RAISE EXCEPTION 'job % not found', job USING ERRCODE = 'PL001';
+    END IF;
+    RETURN was;
+END $$;
+
+-- honour_voids ends runs whose tickets the caller has taken (and leased) and which must not start. Arrays are in step;
+-- attempts are those counted before the run. Per run one row comes back:
+--   cancelled, moved  recorded now; a moved job is in its new line under run + 1
+--   deleted           nothing is left of it
+--   refused           somebody else has ended this run
+--   none              no void holds any more: the run may start
+-- Voids and unique keys of what was ended are for the caller to drop after the commit (drop_voids).
+CREATE FUNCTION pelton.honour_voids(jobs bigint[], job_runs integer[], counted smallint[])
+RETURNS TABLE (job_id bigint, run integer, outcome text) LANGUAGE plpgsql VOLATILE
+SET plan_cache_mode = force_custom_plan AS $$
+#variable_conflict use_column
+DECLARE
+    lines text[];
+BEGIN
+    RETURN QUERY
+    WITH input AS MATERIALIZED (
+        SELECT u.job, u.run, u.attempts, pelton.voided(u.job, u.run) AS reason
+        FROM unnest(jobs, job_runs, counted) AS u(job, run, attempts)
+    ), ended AS (
+        INSERT INTO pelton.job_attempt (job_id, run, outcome, attempt)
+        SELECT i.job, i.run, i.reason::pelton.outcome, i.attempts FROM input i
+        WHERE i.reason IN ('cancelled', 'moved') ORDER BY i.job, i.run
+        ON CONFLICT DO NOTHING RETURNING job_id, run, outcome, attempt
+    ), ready AS (
+        INSERT INTO pelton.job_ready (priority, line, job_ids, runs, attempts)
+        SELECT t.priority, t.line, array_agg(t.job_id ORDER BY t.n), array_agg(t.run + 1 ORDER BY t.n),
+            array_agg(t.attempt ORDER BY t.n)
+        FROM (
+            SELECT e.*, coalesce(c.queue, j.queue) AS line, coalesce(c.priority, j.priority) AS priority,
+                row_number() OVER (PARTITION BY coalesce(c.queue, j.queue), coalesce(c.priority, j.priority)
+                    ORDER BY e.job_id) - 1 AS n
+            FROM ended e JOIN pelton.job j ON j.id = e.job_id AND j.id = ANY (jobs)
+            LEFT JOIN pelton.job_change c ON c.job_id = e.job_id
+            WHERE e.outcome = 'moved'
+        ) t
+        GROUP BY t.priority, t.line, t.n / 100
+    )
+    SELECT i.job, i.run, CASE WHEN i.reason IS NULL THEN 'none' WHEN i.reason = 'deleted' THEN i.reason
+        ELSE coalesce(e.outcome::text, 'refused') END
+    FROM input i LEFT JOIN ended e ON e.job_id = i.job AND e.run = i.run;
+    SELECT array_agg(DISTINCT c.queue) INTO lines
+    FROM pelton.job_change c WHERE c.job_id = ANY (jobs) AND c.queue IS NOT NULL;
+    PERFORM pelton.wake(lines);
+END $$;
+
+-- drop_voids removes what held for runs that have ended, and gives up the unique keys of the jobs that ended with them. outcomes
+-- are those of honour_voids: a void that was turned into another meanwhile stays. Rows that somebody holds are left to the sweep.
+CREATE FUNCTION pelton.drop_voids(jobs bigint[], job_runs integer[], outcomes text[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    DELETE FROM pelton.job_void WHERE ctid = ANY (ARRAY(
+        SELECT v.ctid FROM pelton.job_void v
+        JOIN unnest(jobs, job_runs, outcomes) AS u(job, run, outcome) ON v.job_id = u.job AND v.run BETWEEN u.run - 1 AND u.run
+        WHERE CASE u.outcome WHEN 'moved' THEN v.reason = 'moved' AND v.run = u.run
+            WHEN 'cancelled' THEN v.reason <> 'deleted' WHEN 'deleted' THEN true
+            WHEN 'refused' THEN v.reason <> 'deleted' ELSE false END
+        ORDER BY v.job_id, v.run FOR UPDATE OF v SKIP LOCKED));
+    PERFORM pelton.free_keys(ARRAY(SELECT u.job FROM unnest(jobs, outcomes) AS u(job, outcome) WHERE u.outcome = 'cancelled'),
+        'cancelled');
+END $$;
+
+-- cancel_waiting ends jobs that wait for their time although a cancel or a deletion holds for their run: those given (what a
+-- finish has just put off), or all if ids is NULL (the sweep). Returns what it cancelled, for drop_voids.
+CREATE FUNCTION pelton.cancel_waiting(ids bigint[] DEFAULT NULL) RETURNS TABLE (job_id bigint, run integer)
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_custom_plan AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH doomed AS MATERIALIZED (
+        SELECT s.job_id, pelton.voided(s.job_id, s.run) AS reason FROM pelton.job_scheduled s
+        WHERE s.job_id IN (SELECT v.job_id FROM pelton.job_void v
+                WHERE v.reason <> 'moved' AND (ids IS NULL OR v.job_id = ANY (ids)))
+            AND pelton.voided(s.job_id, s.run) IN ('cancelled', 'deleted')
+        ORDER BY s.job_id FOR UPDATE OF s SKIP LOCKED
+    ), left_place AS (
+        DELETE FROM pelton.job_scheduled s USING doomed d WHERE s.job_id = d.job_id
+        RETURNING s.job_id, s.run, s.attempts, d.reason
+    )
+    INSERT INTO pelton.job_attempt (job_id, run, outcome, attempt)
+    SELECT l.job_id, l.run, 'cancelled', l.attempts FROM left_place l WHERE l.reason = 'cancelled' ORDER BY l.job_id
+    ON CONFLICT DO NOTHING RETURNING job_id, run;
+END $$;
+
+-- sweep_voids removes voids whose run has ended and whose ticket nobody has any more, at most n of those older than grace.
+-- Reads the line and the leases whole. Returns how many it removed.
+CREATE FUNCTION pelton.sweep_voids(grace interval DEFAULT '1 minute', n integer DEFAULT 1000) RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    removed bigint;
+BEGIN
+    WITH old AS MATERIALIZED (
+        SELECT v.job_id, v.run, v.reason FROM pelton.job_void v WHERE v.at < clock_timestamp() - grace ORDER BY v.at LIMIT n
+    ), waits AS MATERIALIZED (
+        SELECT u.id, coalesce(u.run, 1) AS run FROM pelton.job_ready r, unnest(r.job_ids, r.runs) AS u(id, run)
+        WHERE r.job_ids && ARRAY(SELECT o.job_id FROM old o)
+        UNION ALL
+        SELECT u.id, coalesce(u.run, 1) FROM pelton.job_lease l, unnest(l.job_ids, l.runs) AS u(id, run)
+        WHERE l.job_ids && ARRAY(SELECT o.job_id FROM old o)
+        UNION ALL
+        SELECT s.job_id, s.run FROM pelton.job_scheduled s WHERE s.job_id = ANY (ARRAY(SELECT o.job_id FROM old o))
+        UNION ALL
+        SELECT p.job_id, p.run FROM pelton.job_parked p WHERE p.job_id = ANY (ARRAY(SELECT o.job_id FROM old o))
+    ), gone AS (
+        DELETE FROM pelton.job_void v USING old o
+        WHERE v.job_id = o.job_id AND v.run = o.run AND v.reason = o.reason
+            AND NOT EXISTS (SELECT FROM waits w WHERE w.id = o.job_id AND w.run BETWEEN o.run AND o.run + 1)
+        RETURNING v.job_id
+    )
+    SELECT count(*) INTO removed FROM gone;
+    RETURN removed;
+END $$;
+
+-- pause_queue and resume_queue: '*' means all. Executors learn it by a hint, and by their heartbeat. Pausing needs no known
+-- queue; resuming '*' resumes every queue. Both are idempotent.
+CREATE FUNCTION pelton.pause_queue(queue_name text, actor text DEFAULT NULL) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    at timestamptz := clock_timestamp();
+BEGIN
+    IF queue_name <> '*' THEN
+        PERFORM pelton.check_queue(queue_name);
+    END IF;
+    INSERT INTO pelton.queue AS q (name, paused_at) VALUES (queue_name, at)
+    ON CONFLICT (name) DO UPDATE SET paused_at = at, updated_at = at WHERE q.paused_at IS NULL;
+    IF FOUND THEN
+        PERFORM pelton.hint('queue:' || queue_name);
+        PERFORM pelton.record_audit(actor, 'queue.pause', queue_name, '{"paused": false}', '{"paused": true}');
+    END IF;
+END $$;
+CREATE FUNCTION pelton.resume_queue(queue_name text, actor text DEFAULT NULL) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    UPDATE pelton.queue q SET paused_at = NULL, updated_at = clock_timestamp()
+    WHERE (q.name = queue_name OR queue_name = '*') AND q.paused_at IS NOT NULL;
+    IF FOUND THEN
+        PERFORM pelton.hint('queue:' || queue_name);
+        PERFORM pelton.record_audit(actor, 'queue.resume', queue_name, '{"paused": true}', '{"paused": false}');
+    END IF;
+END $$;
+
+-- job_row is a job as JobGet returns it: what was asked, what was changed since, where it is, and what its runs left. The
+-- places are asked in turn and the line last and without a look, so that one job is found without reading the line;
+-- lost_jobs is the audit that really looks. Columns that are not asked for cost nothing.
+CREATE VIEW pelton.job_row AS
+SELECT j.id, j.kind, coalesce(c.queue, j.queue) AS queue, coalesce(c.priority, j.priority) AS priority,
+    CASE WHEN last.outcome IN ('completed', 'cancelled', 'discarded') THEN last.outcome::text
+        WHEN s.job_id IS NOT NULL THEN CASE WHEN s.retry THEN 'retryable' ELSE 'scheduled' END
+        WHEN p.job_id IS NOT NULL THEN 'pending'
+        WHEN pelton.is_leased(j.id, coalesce(last.run, 0) + 1) THEN 'running'
+        WHEN pelton.voided(j.id, coalesce(last.run, 0) + 1) = 'cancelled' THEN 'cancelled'
+        ELSE 'available' END AS state,
+    coalesce(last.run, 0) + CASE WHEN last.outcome IN ('completed', 'cancelled', 'discarded') THEN 0 ELSE 1 END AS run,
+    coalesce(last.attempt, 0) AS attempts,
+    coalesce(c.max_attempts, j.max_attempts) AS max_attempts, coalesce(c.args, j.args) AS args,
+    coalesce((SELECT jsonb_object_agg(e.key, e.value ORDER BY m.at, m.run)
+        FROM (SELECT j.metadata, '-infinity'::timestamptz AS at, 0 AS run
+            UNION ALL SELECT a.metadata, a.ended_at, a.run FROM pelton.job_attempt a WHERE a.job_id = j.id
+            UNION ALL SELECT c.metadata, c.changed_at, 2147483647) m, jsonb_each(m.metadata) e), '{}') AS metadata,
+    (SELECT a.output FROM pelton.job_attempt a WHERE a.job_id = j.id AND a.output IS NOT NULL
+        AND (c.metadata IS NULL OR NOT c.metadata ? 'output' OR a.ended_at > c.changed_at)
+        ORDER BY a.run DESC LIMIT 1) AS output,
+    coalesce(j.tags, '{}') AS tags, j.created_at,
+    coalesce(s.due, CASE WHEN last.outcome = 'retried' THEN last.ended_at ELSE last.due END, j.scheduled_at, j.created_at)
+        AS scheduled_at,
+    coalesce((SELECT l.claimed_at FROM pelton.job_lease l, unnest(l.job_ids, l.runs) AS u(id, run)
+            WHERE j.id = ANY (l.job_ids) AND u.id = j.id AND coalesce(u.run, 1) = coalesce(last.run, 0) + 1 LIMIT 1),
+        (SELECT max(a.started_at) FROM pelton.job_attempt a WHERE a.job_id = j.id)) AS attempted_at,
+    ARRAY(SELECT coalesce(x.name, 'executor ' || r.executor)
+        FROM (SELECT a.executor, a.run FROM pelton.job_attempt a
+                WHERE a.job_id = j.id AND a.started_at IS NOT NULL AND a.executor IS NOT NULL
+            UNION ALL SELECT l.executor, coalesce(u.run, 1) FROM pelton.job_lease l, unnest(l.job_ids, l.runs) AS u(id, run)
+                WHERE j.id = ANY (l.job_ids) AND u.id = j.id AND coalesce(u.run, 1) = coalesce(last.run, 0) + 1) r
+        LEFT JOIN pelton.executor x ON x.id = r.executor ORDER BY r.run) AS attempted_by,
+    CASE WHEN last.outcome IN ('completed', 'cancelled', 'discarded') THEN last.ended_at
+        ELSE (SELECT max(v.at) FROM pelton.job_void v WHERE v.job_id = j.id AND v.reason = 'cancelled'
+            AND s.job_id IS NULL AND p.job_id IS NULL AND v.run BETWEEN coalesce(last.run, 0) AND coalesce(last.run, 0) + 1
+            AND NOT pelton.is_leased(j.id, coalesce(last.run, 0) + 1)) END AS finalized_at,
+    (SELECT jsonb_agg(jsonb_build_object('at', a.ended_at, 'attempt', a.attempt, 'error', a.error, 'trace', coalesce(a.trace, ''))
+        ORDER BY a.run) FROM pelton.job_attempt a WHERE a.job_id = j.id AND a.error IS NOT NULL) AS errors,
+    j.unique_key, coalesce(j.unique_states, 0::smallint) AS unique_states
+FROM pelton.job j
+LEFT JOIN LATERAL (SELECT a.run, a.outcome, a.attempt, a.ended_at, a.due FROM pelton.job_attempt a
+    WHERE a.job_id = j.id ORDER BY a.run DESC LIMIT 1) last ON true
+LEFT JOIN pelton.job_change c ON c.job_id = j.id
+LEFT JOIN pelton.job_scheduled s ON s.job_id = j.id
+LEFT JOIN pelton.job_parked p ON p.job_id = j.id;
+COMMENT ON VIEW pelton.job_row IS 'A job with its state, changes, and what its runs left, as the Go client''s JobGet returns it.';
+
+-- json_contains tells whether a JSON document contains a fragment, as jsonb's @> does. A document that jsonb cannot hold (NUL in
+-- a string) contains nothing.
+CREATE FUNCTION pelton.json_contains(doc json, fragment jsonb) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RETURN doc::jsonb @> fragment;
+EXCEPTION WHEN untranslatable_character THEN
+    RETURN false;
+END $$;
+
+-- bury copies jobs whole into the dead letters: called in the transaction that recorded their last run, after it.
+CREATE FUNCTION pelton.bury(ids bigint[], why text) RETURNS void LANGUAGE plpgsql VOLATILE
+SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+    INSERT INTO pelton.job_dead (job_id, died_at, created_at, scheduled_at, priority, max_attempts, attempt, reason, kind, queue,
+        error, args, metadata, tags, attempts)
+    SELECT r.id, coalesce(r.finalized_at, clock_timestamp()), r.created_at, r.scheduled_at, r.priority, r.max_attempts,
+        r.attempts, why, r.kind, r.queue,
+        (SELECT a.error FROM pelton.job_attempt a WHERE a.job_id = r.id ORDER BY a.run DESC LIMIT 1),
+        r.args, r.metadata, r.tags,
+        (SELECT coalesce(jsonb_agg(jsonb_build_object('run', a.run, 'attempt', a.attempt, 'outcome', a.outcome,
+            'started_at', a.started_at, 'ended_at', a.ended_at, 'executor', x.name, 'error', a.error, 'trace', a.trace)
+            ORDER BY a.run), '[]')
+        FROM pelton.job_attempt a LEFT JOIN pelton.executor x ON x.id = a.executor WHERE a.job_id = r.id)
+    FROM pelton.job_row r WHERE r.id = ANY (ids) ORDER BY r.id
+    ON CONFLICT (job_id) DO NOTHING;
+END $$;
+
+-- redrive makes a new job of a dead letter, with metadata redriven_from, and removes the letter. Its old partition may be gone.
+-- Returns the new job's id. It holds no unique key.
+CREATE FUNCTION pelton.redrive(dead bigint, actor text DEFAULT NULL) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    letter pelton.job_dead;
+    fresh bigint;
+BEGIN
+    DELETE FROM pelton.job_dead d WHERE d.job_id = dead RETURNING * INTO letter;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'dead letter % not found', dead USING ERRCODE = 'PL001';
+    END IF;
+    SELECT i.id INTO fresh FROM pelton.insert_jobs(ARRAY[letter.kind], ARRAY[letter.args::text], ARRAY[letter.queue],
+        ARRAY[letter.priority], ARRAY[letter.max_attempts], ARRAY[NULL::timestamptz], ARRAY[false],
+        ARRAY[((coalesce(letter.metadata, '{}') - 'output') || jsonb_build_object('redriven_from', dead))::text],
+        ARRAY[array_to_string(letter.tags, ',')], NULL, NULL, true) i;
+    PERFORM pelton.record_audit(actor, 'dead.redrive', dead::text, jsonb_build_object('kind', letter.kind, 'queue', letter.queue,
+        'reason', letter.reason, 'attempt', letter.attempt), jsonb_build_object('job', fresh));
+    RETURN fresh;
+END $$;
+
+-- discard removes a dead letter for good. Returns false if there is none.
+CREATE FUNCTION pelton.discard(dead bigint, actor text DEFAULT NULL) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    letter pelton.job_dead;
+BEGIN
+    DELETE FROM pelton.job_dead d WHERE d.job_id = dead RETURNING * INTO letter;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    PERFORM pelton.record_audit(actor, 'dead.discard', dead::text, jsonb_build_object('kind', letter.kind, 'queue', letter.queue,
+        'reason', letter.reason, 'attempt', letter.attempt, 'error', left(letter.error, 1000)), NULL);
+    RETURN true;
+END $$;
