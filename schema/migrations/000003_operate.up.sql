@@ -6,13 +6,8 @@
 -- (DETAIL: its id). A bad value is 22023.
 --
 -- Who ends a run is decided by the key of job_attempt, never by what was read before: whoever inserts a row goes on, whoever
--- does not looks again.
-
--- lock_job_partition keeps retention from swapping the partition of a job away until the transaction ends: taken, shared, by
--- whoever writes about a job that has ended.
-CREATE FUNCTION pelton.lock_job_partition(id bigint) RETURNS void LANGUAGE sql VOLATILE AS $$
-    SELECT pg_advisory_xact_lock_shared(('pelton.job'::regclass::oid::bigint << 32) | (id >> 24) / 86400)
-$$;
+-- does not looks again. Whoever writes about a job that may have ended first keeps maintenance from moving its row
+-- (lock_job_partition).
 
 -- record_audit appends who changed what.
 CREATE FUNCTION pelton.record_audit(actor text, action text, target text, before jsonb, after jsonb) RETURNS void

@@ -44,7 +44,7 @@ func (a *aftermath) settle(ctx context.Context, e *Executor) error {
 		errs = append(errs, e.store.FreeKeys(ctx, a.keyed, a.outcomes))
 	}
 	if len(a.voided) > 0 {
-		errs = append(errs, e.store.DropVoids(ctx, e.store.Pool, a.voided))
+		errs = append(errs, e.store.DropVoids(ctx, a.voided))
 	}
 	if len(a.again) > 0 {
 		_, err := e.store.CancelWaiting(ctx, a.again)

@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/peltonq/pelton/internal/service"
 	"github.com/peltonq/pelton/jobs/internal/state"

@@ -50,7 +50,7 @@ func (s *Store) HonourVoids(ctx context.Context, runs []VoidedRun) (done []Honou
 	})
 	switch {
 	case err == nil:
-		return done, nil, s.DropVoids(ctx, s.Pool, done)
+		return done, nil, s.DropVoids(ctx, done)
 	case SQLState(err) != LockNotAvailable && SQLState(err) != DeadlockDetected:
 		return nil, nil, fmt.Errorf("end voided runs: %w", err)
 	case len(runs) == 1:
@@ -85,7 +85,7 @@ func (s *Store) honourVoids(ctx context.Context, db DB, runs []VoidedRun) ([]Hon
 
 // DropVoids removes the voids of runs that have ended, and the unique keys of the jobs that were cancelled with them. It is
 // called after the commit that ended them; what it misses is swept later.
-func (s *Store) DropVoids(ctx context.Context, db DB, ended []Honoured) error {
+func (s *Store) DropVoids(ctx context.Context, ended []Honoured) error {
 	if len(ended) == 0 {
 		return nil
 	}
@@ -93,7 +93,11 @@ func (s *Store) DropVoids(ctx context.Context, db DB, ended []Honoured) error {
 	for i, h := range ended {
 		ids[i], runs[i], outcomes[i] = h.JobID, h.Run, string(h.Outcome)
 	}
-	if _, err := db.Exec(ctx, s.sql.Get("drop_voids"), ids, runs, outcomes); err != nil {
+	err := s.Tx(ctx, Limits{}, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, s.sql.Get("drop_voids"), ids, runs, outcomes)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("drop voids: %w", err)
 	}
 	return nil
@@ -119,7 +123,7 @@ func (s *Store) CancelWaiting(ctx context.Context, ids []int64) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("cancel jobs put off: %w", err)
 	}
-	return len(ended), s.DropVoids(ctx, s.Pool, ended)
+	return len(ended), s.DropVoids(ctx, ended)
 }
 
 // SweepVoids removes at most n voids that are older than grace and that nobody's ticket asks for any more, and returns how
