@@ -18,11 +18,12 @@
 //
 // # Environment
 //
-//	PELTON_TEST_PG_BIN      directory of initdb and postgres to use; else the first that postgres.Find finds
+//	PELTON_TEST_PG_BIN      directory of initdb and postgres to use; else the first that postgres.Find finds, else one
+//	                        that is downloaded once into the user's cache directory
 //	PELTON_TEST_PG_OPTIONS  more server settings: "name=value,name='value, with comma'"
 //
 // # Failure
 //
-// A machine without PostgreSQL fails the tests, it does not skip them. A test process that is killed takes its server
+// A machine without PostgreSQL, and without a network to fetch it from, fails the tests; it does not skip them. A test process that is killed takes its server
 // along (Linux), and the next one removes the directory it left.
 package pgtest

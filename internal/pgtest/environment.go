@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/peltonq/pelton/internal/postgres"
@@ -16,17 +17,37 @@ const (
 	envOptions = "PELTON_TEST_PG_OPTIONS"
 )
 
-// find returns the server's programs for tests, with advice in the error.
+// find returns the server's programs for tests: the environment's, else those of this machine, else it downloads some.
 func find(ctx context.Context) (postgres.Binaries, error) {
 	found, err := postgres.Find(ctx, postgres.FindOptions{BinDir: os.Getenv(envBin)})
-	if errors.Is(err, postgres.ErrNotFound) {
-		return found, fmt.Errorf("%w\n\nThe tests need PostgreSQL %d or newer on this machine. Install it, no service has to run:\n"+
-			"  Debian, Ubuntu:  apt-get install postgresql\n"+
-			"  Fedora, Red Hat: dnf install postgresql-server\n"+
-			"  macOS:           brew install postgresql@17\n"+
-			"or set %s to the directory of initdb and postgres", err, postgres.MinMajor, envBin)
+	if err == nil || !errors.Is(err, postgres.ErrNotFound) {
+		return found, err
 	}
-	return found, err
+	if os.Getenv(envBin) == "" {
+		downloaded, downloadErr := download(ctx)
+		if downloadErr == nil {
+			return downloaded, nil
+		}
+		err = errors.Join(err, downloadErr)
+	}
+	return found, fmt.Errorf("%w\n\nThe tests need PostgreSQL %d or newer on this machine. Install it, no service has to run:\n"+
+		"  Debian, Ubuntu:  apt-get install postgresql\n"+
+		"  Fedora, Red Hat: dnf install postgresql-server\n"+
+		"  macOS:           brew install postgresql@17\n"+
+		"or set %s to the directory of initdb and postgres", err, postgres.MinMajor, envBin)
+}
+
+// download fetches a server once per user of this machine.
+func download(ctx context.Context) (postgres.Binaries, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return postgres.Binaries{}, err
+	}
+	dir, err := postgres.Place(filepath.Join(cache, "pelton", "postgresql"), "")
+	if err != nil {
+		return postgres.Binaries{}, err
+	}
+	return postgres.Download(ctx, postgres.DownloadOptions{Dir: dir})
 }
 
 // settings are those of every test server: the fixed ones, then the environment's.

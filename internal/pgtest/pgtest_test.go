@@ -44,6 +44,7 @@ func TestDatabaseIsEmptyAndOnesOwn(t *testing.T) {
 	}
 }
 
+//nolint:tparallel // what comes after the subtest looks at what it left
 func TestDatabaseGoesWithItsTest(t *testing.T) {
 	t.Parallel()
 	count := pgtest.Pool(t, pgtest.Database(t))

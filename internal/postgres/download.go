@@ -84,6 +84,14 @@ func openTo(dir, osUser string) error {
 // The library has no call to fetch alone: its Start downloads, unpacks, clears the data directory, and goes on to initdb,
 // which refuses root. It is given a data directory below a plain file, so that the clearing fails and it stops there.
 func fetch(options DownloadOptions, final string) (err error) {
+	held, err := await(final)
+	if err != nil {
+		return err
+	}
+	defer held.release()
+	if _, err := os.Stat(final); err == nil {
+		return nil // another process was faster
+	}
 	work, err := os.MkdirTemp(options.Dir, "download-")
 	if err != nil {
 		return err
@@ -116,9 +124,6 @@ func fetch(options DownloadOptions, final string) (err error) {
 		}
 	}
 	if err := readable(unpacked); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(final); err != nil {
 		return err
 	}
 	return os.Rename(unpacked, final)

@@ -15,10 +15,26 @@ var ErrInUse = errors.New("data directory is in use")
 // lock is a file that is locked while it is open. The kernel gives it up when the process dies.
 type lock struct{ file *os.File }
 
+func openLock(dir string) (*os.File, error) {
+	return os.OpenFile(dir+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+}
+
+// await takes the lock beside a directory when the one who has it gives it up.
+func await(dir string) (*lock, error) {
+	file, err := openLock(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("lock %s: %w", file.Name(), err)
+	}
+	return &lock{file: file}, nil
+}
+
 // acquire takes the lock beside a data directory. The holder's process id is written into it for the error message.
 func acquire(dataDir string) (*lock, error) {
-	path := dataDir + ".lock"
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := openLock(dataDir)
 	if err != nil {
 		return nil, fmt.Errorf("lock data directory: %w", err)
 	}
@@ -27,7 +43,7 @@ func acquire(dataDir string) (*lock, error) {
 		n, _ := file.Read(holder) // without a number the message says less
 		_ = file.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%w: process %s holds %s", ErrInUse, strings.TrimSpace(string(holder[:n])), path)
+			return nil, fmt.Errorf("%w: process %s holds %s", ErrInUse, strings.TrimSpace(string(holder[:n])), file.Name())
 		}
 		return nil, fmt.Errorf("lock data directory: %w", err)
 	}

@@ -64,7 +64,7 @@ func openDir(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp(parent, "t-")
+	dir, err := os.MkdirTemp(parent, "t-") //nolint:usetesting // the server's user cannot enter t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,10 +31,14 @@ func readPidfile(dataDir string) (*pidfile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read postmaster.pid: %w", err)
 	}
-	lines := strings.Split(string(text), "\n")
+	return parsePidfile(string(text)), nil
+}
+
+func parsePidfile(text string) *pidfile {
+	lines := strings.Split(text, "\n")
 	pid, err := strconv.Atoi(strings.TrimSpace(lines[0]))
 	if err != nil || pid <= 0 {
-		return nil, nil
+		return nil // the server has opened the file and not written yet
 	}
 	found := &pidfile{pid: pid, shmID: -1}
 	if len(lines) > 6 {
@@ -47,7 +51,7 @@ func readPidfile(dataDir string) (*pidfile, error) {
 	if len(lines) > 7 {
 		found.status = strings.TrimSpace(lines[7])
 	}
-	return found, nil
+	return found
 }
 
 // dyingGrace is how long a server is given to notice that its owner, which no longer holds the lock, has died.

@@ -121,6 +121,7 @@ func (c *Cluster) launchOn(ctx context.Context, port int) error {
 		return err
 	}
 	defer func() { _ = output.Close() }() // the server has its own descriptor
+	//nolint:noctx // the server outlives the context of its start
 	command := exec.Command(c.config.Binaries.path("postgres"), c.config.arguments(port, c.config.socketDir())...)
 	command.Dir = c.config.DataDir
 	command.Env = c.as.environment()

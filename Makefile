@@ -1,0 +1,68 @@
+# make help lists the targets. Nothing here needs Docker or a running database: the tests start a private PostgreSQL.
+
+GO ?= go
+# Where pinned tools are built to; a second checkout may share them.
+TOOLS ?= $(CURDIR)/.cache/tools
+GOLANGCI_LINT_VERSION := v2.15.0
+GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)
+FUZZTIME ?= 30s
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build everything
+	$(GO) build ./...
+
+.PHONY: test
+test: ## Run all tests
+	$(GO) test ./...
+
+.PHONY: test-race
+test-race: ## Run all tests with the race detector
+	$(GO) test -race ./...
+
+.PHONY: vet
+vet: ## Run go vet
+	$(GO) vet ./...
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## Run the linters, the import table among them
+	$(GOLANGCI_LINT) run ./...
+
+.PHONY: fmt
+fmt: $(GOLANGCI_LINT) ## Format all Go files
+	$(GOLANGCI_LINT) fmt ./...
+
+.PHONY: tidy
+tidy: ## Bring go.mod and go.sum up to date
+	$(GO) mod tidy
+
+.PHONY: check
+check: ## Everything that a change must pass
+	$(GO) mod tidy -diff
+	$(MAKE) lint vet test-race
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (30s)
+	@set -e; for package in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+			echo "== $$package $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package; \
+		done; \
+	done
+
+.PHONY: tools
+tools: $(GOLANGCI_LINT) ## Build the pinned tools
+
+$(GOLANGCI_LINT):
+	@mkdir -p $(TOOLS)/new
+	GOBIN=$(TOOLS)/new GOFLAGS= $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	@mv $(TOOLS)/new/golangci-lint $@
+
+.PHONY: clean
+clean: ## Remove what builds and tools left in this directory
+	rm -rf bin .cache
