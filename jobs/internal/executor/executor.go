@@ -97,6 +97,7 @@ func (e *Executor) Start(ctx context.Context) error {
 	e.finish.start(base)
 	var claims sync.WaitGroup
 	for _, q := range e.queues {
+		q.slots.open()
 		claims.Go(func() { q.loop(claiming, working) })
 	}
 	go e.drain(base, &claims)
