@@ -465,7 +465,8 @@ BEGIN
     ), gone AS (
         DELETE FROM pelton.job_void v USING old o
         WHERE v.job_id = o.job_id AND v.run = o.run AND v.reason = o.reason
-            AND NOT EXISTS (SELECT FROM waits w WHERE w.id = o.job_id AND w.run BETWEEN o.run AND o.run + 1)
+            AND NOT EXISTS (SELECT FROM waits w WHERE w.id = o.job_id
+                AND (w.run = o.run OR w.run = o.run + 1 AND o.reason <> 'moved'))
         RETURNING v.job_id
     )
     SELECT count(*) INTO removed FROM gone;

@@ -20,6 +20,7 @@ UNION ALL
     JOIN (SELECT v.job_id, max(v.run) AS run, max(v.at) AS at FROM pelton.job_void v WHERE v.reason = 'cancelled'
         GROUP BY v.job_id) v ON v.job_id = t.job_id AND v.run >= t.run - 1
     WHERE NOT EXISTS (SELECT FROM pelton.job_void d WHERE d.job_id = t.job_id AND d.reason = 'deleted')
+        AND NOT EXISTS (SELECT FROM pelton.job_attempt a WHERE a.job_id = t.job_id AND a.run = t.run) -- retried since
 UNION ALL
     SELECT t.job_id, 'running', t.run, (t.attempts + 1)::smallint, t.since, NULL, t.executor
     FROM (
