@@ -1,0 +1,7 @@
+package store
+
+// RunKey names a run.
+type RunKey struct {
+	JobID int64
+	Run   int32
+}
