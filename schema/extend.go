@@ -101,6 +101,9 @@ func (p *pass) bounds(from int64, now time.Time) (ends []int64) {
 	size := p.size()
 	current := idOf(now) / size * size
 	last := current + int64(p.config.Ahead+1)*size
+	if last < from+int64(p.config.Low)*size { // behind one that was closed
+		last = from + int64(p.config.Ahead)*size
+	}
 	for end := max(from, current)/size*size + size; end <= last; end += size {
 		ends = append(ends, end)
 	}

@@ -24,39 +24,65 @@ var short = schema.KeeperConfig{PartitionSize: hour, Ahead: 3, Retention: schema
 // aged is a database with jobs in partitions of the last ten hours.
 type aged struct {
 	pool *pgxpool.Pool
-	ids  map[string]int64 // by what becomes of them
+	ids  map[string]int64 // by what became of them, which is their kind
 }
 
-// newAged fills a database with a job for each way through life, all enqueued nine hours ago unless said otherwise.
+// newAged makes such a database, with a job for each way through life, enqueued nine hours ago unless said otherwise.
 func newAged(t *testing.T) aged {
 	t.Helper()
-	a := aged{schematest.Pool(t), map[string]int64{}}
-	past(t, a.pool, 10)
-	job := func(name string, ago time.Duration) int64 {
-		a.ids[name] = enqueued(t, a.pool, ago)
-		return a.ids[name]
+	a := aged{ids: map[string]int64{}}
+	a.pool = pgtest.Pool(t, pgtest.FromTemplate(t, "aged", func(ctx context.Context, dsn string) error {
+		if err := schema.Up(ctx, dsn, "pelton"); err != nil {
+			return err
+		}
+		pool, err := pgxpool.New(ctx, dsn)
+		if err != nil {
+			return err
+		}
+		defer pool.Close()
+		fillAged(t, pool)
+		return nil
+	}))
+	rows, err := a.pool.Query(t.Context(), "SELECT kind, id FROM pelton.job")
+	if err != nil {
+		t.Fatal(err)
 	}
-	end(t, a.pool, job("ended long ago", 9*hour), "completed", 8*hour)
-	end(t, a.pool, job("cancelled long ago", 9*hour), "cancelled", 8*hour)
-	end(t, a.pool, job("ended lately", 9*hour), "completed", hour)
-	twice := job("failed, then ended lately", 9*hour)
-	end(t, a.pool, twice, "errored", 8*hour)
-	end(t, a.pool, twice, "discarded", hour)
-	retried := job("retried lately", 9*hour)
-	end(t, a.pool, retried, "completed", 8*hour)
-	end(t, a.pool, retried, "retried", hour)
-	ready(t, a.pool, retried, 3)
-	ready(t, a.pool, job("in the line", 9*hour), 1)
-	waits := job("retryable", 9*hour)
-	end(t, a.pool, waits, "errored", 8*hour)
-	mustExec(t, a.pool, "INSERT INTO pelton.job_scheduled (job_id, wake, due, run, retry) VALUES ($1, now() + interval '1 h', now() + interval '1 h', 2, true)", waits)
-	mustExec(t, a.pool, "INSERT INTO pelton.job_parked (job_id) VALUES ($1)", job("pending", 9*hour))
-	mustExec(t, a.pool, "INSERT INTO pelton.job_lease (executor, no, job_ids) VALUES (1, 1, ARRAY[$1::bigint])", job("running", 9*hour))
-	job("lost", 9*hour) // in no place: a fault, which must not be swept under the carpet
-	end(t, a.pool, job("young", 3*hour), "completed", 2*hour)
-	mustExec(t, a.pool, "INSERT INTO pelton.job_log (id, job_id, run, pos, stream, data) SELECT pelton.id_at(now() - h * interval '1 h'), $1, 1, h, 'o', 'x'"+
-		" FROM generate_series(0, 9) h", a.ids["running"])
+	var kind string
+	var id int64
+	if _, err := pgx.ForEachRow(rows, []any{&kind, &id}, func() error { a.ids[kind] = id; return nil }); err != nil {
+		t.Fatal(err)
+	}
 	return a
+}
+
+func fillAged(t *testing.T, pool *pgxpool.Pool) {
+	past(t, pool, 10)
+	job := func(kind string, ago time.Duration) int64 {
+		id := enqueued(t, pool, ago)
+		mustExec(t, pool, "UPDATE pelton.job SET kind = $2 WHERE id = $1", id, kind)
+		return id
+	}
+	end(t, pool, job("ended long ago", 9*hour), "completed", 8*hour)
+	end(t, pool, job("cancelled long ago", 9*hour), "cancelled", 8*hour)
+	end(t, pool, job("ended lately", 9*hour), "completed", hour)
+	twice := job("failed, then ended lately", 9*hour)
+	end(t, pool, twice, "errored", 8*hour)
+	end(t, pool, twice, "discarded", hour)
+	retried := job("retried lately", 9*hour)
+	end(t, pool, retried, "completed", 8*hour)
+	end(t, pool, retried, "retried", hour)
+	ready(t, pool, retried, 3)
+	ready(t, pool, job("in the line", 9*hour), 1)
+	waits := job("retryable", 9*hour)
+	end(t, pool, waits, "errored", 8*hour)
+	mustExec(t, pool, "INSERT INTO pelton.job_scheduled (job_id, wake, due, run, retry) VALUES ($1, now(), now(), 2, true)", waits)
+	mustExec(t, pool, "INSERT INTO pelton.job_parked (job_id) VALUES ($1)", job("pending", 9*hour))
+	running := job("running", 9*hour)
+	mustExec(t, pool, "INSERT INTO pelton.job_lease (executor, no, job_ids) VALUES (1, 1, ARRAY[$1::bigint])", running)
+	job("lost", 9*hour) // in no place: a fault, which must not be swept under the carpet
+	end(t, pool, job("young", 3*hour), "completed", 2*hour)
+	mustExec(t, pool, "INSERT INTO pelton.job_log (id, job_id, run, pos, stream, data)"+
+		" SELECT pelton.id_at(now() - h * interval '1 h'), $1, 1, h, 'o', 'x' FROM generate_series(0, 9) h", running)
 }
 
 func ready(t *testing.T, pool *pgxpool.Pool, id int64, run int) {
@@ -354,7 +380,9 @@ func TestLongSelectDelaysMaintenanceOnly(t *testing.T) {
 		t.Fatalf("waited for %v: %+v", slices.Sorted(maps.Keys(waits)), report)
 	}
 	for _, p := range report.Postponed {
-		if !slices.ContainsFunc(p.Blockers, func(b schema.Blocker) bool { return b.PID == int(conn.PgConn().PID()) && strings.Contains(b.Query, "FETCH") }) {
+		if !slices.ContainsFunc(p.Blockers, func(b schema.Blocker) bool {
+			return b.PID == int(conn.PgConn().PID()) && strings.Contains(b.Query, "FETCH")
+		}) {
 			t.Errorf("%v does not name the report, pid %d", p, conn.PgConn().PID())
 		}
 	}
