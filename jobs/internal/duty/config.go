@@ -32,9 +32,6 @@ type Config struct {
 	// Mark is how the markers work.
 	Mark floor.MarkerConfig
 
-	// Bury copies jobs that were discarded into the dead letters. Required.
-	Bury BuryFunc
-
 	// Keep maintains the partitions and deletes what is past its retention. nil: nobody does.
 	Keep func(ctx context.Context) error
 

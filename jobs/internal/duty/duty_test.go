@@ -87,12 +87,8 @@ func (f *fixture) begin() pgx.Tx {
 	return tx
 }
 
-// buried notes what a duty buries.
-type buried map[int64]string
-
-func (b buried) bury(_ context.Context, _ pgx.Tx, ids []int64, reason string) error {
-	for _, id := range ids {
-		b[id] = reason
-	}
-	return nil
+// letter is the reason of a job's dead letter, "" if it has none.
+func (f *fixture) letter(id int64) string {
+	f.Helper()
+	return f.text(`SELECT coalesce((SELECT reason FROM pelton.job_dead WHERE job_id = $1), '')`, id)
 }

@@ -25,7 +25,6 @@ type Mover struct {
 	look  time.Duration // longest time between two looks
 	floor *floor.Tracker
 	hint  bool
-	bury  BuryFunc
 	moved func(n int) // told of every batch
 
 	refreshed time.Time
@@ -35,7 +34,7 @@ type Mover struct {
 
 func newMover(st *store.Store, c Config, moved func(n int)) *Mover {
 	return &Mover{
-		store: st, look: c.MoveLook, hint: !c.NotifyOff, bury: c.Bury, moved: moved, checked: time.Now(),
+		store: st, look: c.MoveLook, hint: !c.NotifyOff, moved: moved, checked: time.Now(),
 		floor: floor.NewTracker(st.Schema, floor.Scheduled, func(n int) { c.BelowMark(string(floor.Scheduled), n) }),
 	}
 }
@@ -84,19 +83,30 @@ func (m *Mover) keepFloor(ctx context.Context, newest int64) error {
 
 // Move moves one batch of due jobs in one transaction and returns how many left job_scheduled.
 func (m *Mover) Move(ctx context.Context) (int, error) {
-	moved := 0
-	err := m.store.Tx(ctx, store.MoveLimits, func(tx pgx.Tx) error {
-		due, err := m.store.TakeDue(ctx, tx, m.floor.Floor(), moveBatch)
+	var due []store.Due
+	err := m.store.Tx(ctx, store.MoveLimits, func(tx pgx.Tx) (err error) {
+		due, err = m.store.TakeDue(ctx, tx, m.floor.Floor(), moveBatch)
 		if err != nil || len(due) == 0 {
 			return err
 		}
-		moved = len(due)
 		return m.place(ctx, tx, due)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("move due jobs: %w", err)
 	}
-	return moved, nil
+	return len(due), m.store.DropVoids(ctx, voided(due))
+}
+
+// voided lists the runs whose voids were honoured.
+func voided(due []store.Due) []store.Honoured {
+	var list []store.Honoured
+	for _, d := range due {
+		if d.Void == state.Cancelled || d.Void == store.VoidDeleted {
+			run := store.VoidedRun{JobID: d.JobID, Run: d.Run, Attempts: d.Attempts}
+			list = append(list, store.Honoured{VoidedRun: run, Outcome: d.Void})
+		}
+	}
+	return list
 }
 
 // place puts each of the jobs where it goes now.
@@ -115,6 +125,9 @@ func (m *Mover) place(ctx context.Context, tx pgx.Tx, due []store.Due) error {
 	for _, d := range due {
 		f, known := facts[d.JobID]
 		switch {
+		case d.Void == store.VoidDeleted: // nothing is left to do
+		case d.Void == state.Cancelled:
+			ends = append(ends, store.Ended{JobID: d.JobID, Run: d.Run, Attempt: d.Attempts, Outcome: string(state.Cancelled)})
 		case !known:
 			ends = append(ends, store.Ended{
 				JobID: d.JobID, Run: d.Run, Attempt: d.Attempts + 1, Outcome: string(state.Discarded), Error: rowMissing,

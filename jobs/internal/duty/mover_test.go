@@ -63,6 +63,30 @@ func TestMoverEndsAJobWithoutARow(t *testing.T) {
 	}
 }
 
+func TestMoverHonoursVoids(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	ids := f.jobs(4)
+	cancelled, before, deleted, stale := ids[0], ids[1], ids[2], ids[3]
+	f.exec(schedule, ids, "0", 2, 1)
+	f.exec(`INSERT INTO pelton.job_void (job_id, run, reason) VALUES ($1, 2, 'cancelled'), ($2, 1, 'cancelled'), ($3, 2, 'deleted'), ($4, 1, 'moved')`,
+		cancelled, before, deleted, stale)
+	f.exec(`DELETE FROM pelton.job WHERE id = $1`, deleted)
+	move(t, duty.NewMover(f.store, duty.Config{}))
+	if n := f.int(`SELECT count(*) FROM pelton.job_attempt WHERE outcome = 'cancelled' AND run = 2 AND attempt = 1 AND job_id IN ($1, $2)`, cancelled, before); n != 2 {
+		t.Errorf("%d of two jobs are cancelled", n)
+	}
+	if n := f.int(`SELECT count(*) FROM pelton.job_attempt`); n != 2 {
+		t.Errorf("%d attempts, want 2: nothing is left of the deleted job", n)
+	}
+	if n := f.int(`SELECT job_ids[1] FROM pelton.job_ready`); n != stale {
+		t.Error("the job that was moved before is not in the line")
+	}
+	if n := f.int(`SELECT count(*) FROM pelton.job_void WHERE reason <> 'moved'`); n != 0 {
+		t.Errorf("%d voids are left", n)
+	}
+}
+
 func TestMoversShareTheWork(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -105,16 +129,15 @@ func TestMoverTakesUniqueKeysAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.exec(schedule, ids, "0", 2, 1)
-	graves := buried{}
-	move(t, duty.NewMover(f.store, duty.Config{Bury: graves.bury}))
+	move(t, duty.NewMover(f.store, duty.Config{}))
 	if n := f.int(`SELECT count(*) FROM pelton.job_ready WHERE job_ids = ARRAY[$1::bigint] OR job_ids = ARRAY[$2::bigint]`, kept, freed); n != 2 {
 		t.Fatalf("%d of the two with a key are in the line", n)
 	}
 	if n := f.int(`SELECT job_id FROM pelton.job_unique WHERE key = int8send($1)`, freed); n != freed {
 		t.Fatal("the freed key was not taken again")
 	}
-	if got := f.text(`SELECT outcome::text FROM pelton.job_attempt WHERE job_id = $1 AND run = 2`, lost); got != "discarded" || graves[lost] != "conflict" {
-		t.Fatalf("the job whose key is lost is %s and buried as %q", got, graves[lost])
+	if got := f.text(`SELECT outcome::text FROM pelton.job_attempt WHERE job_id = $1 AND run = 2`, lost); got != "discarded" || f.letter(lost) != "conflict" {
+		t.Fatalf("the job whose key is lost is %s and buried as %q", got, f.letter(lost))
 	}
 	if n := f.int(`SELECT count(*) FROM pelton.job_scheduled WHERE job_id = $1 AND retry AND run = 2 AND attempts = 1`, held); n != 1 {
 		t.Fatal("the job whose key is just being inserted does not wait")

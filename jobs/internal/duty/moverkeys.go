@@ -70,10 +70,7 @@ func (m *Mover) discard(ctx context.Context, tx pgx.Tx, ends []store.Ended, ids 
 	if _, err := m.store.EndRuns(ctx, tx, 0, ends); err != nil {
 		return err
 	}
-	if m.bury == nil {
-		return nil
-	}
-	return m.bury(ctx, tx, ids, "conflict")
+	return m.store.BuryTx(ctx, tx, ids, store.Conflict)
 }
 
 // tryKeys takes the keys under a savepoint, which is rolled back if one is held.

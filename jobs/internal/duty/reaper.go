@@ -28,17 +28,13 @@ type Reaper struct {
 	look      time.Duration
 	lostLimit int
 	hint      bool
-	bury      BuryFunc
 	reaped    func(lost, discarded int)
 }
-
-// BuryFunc copies jobs into the dead letters, in the transaction that ended them.
-type BuryFunc func(ctx context.Context, tx pgx.Tx, ids []int64, reason string) error
 
 func newReaper(st *store.Store, c Config) *Reaper {
 	look := c.Lease / 4
 	return &Reaper{
-		store: st, log: c.Log, look: look, lostLimit: c.LostLimit, hint: !c.NotifyOff, bury: c.Bury, reaped: c.Reaped,
+		store: st, log: c.Log, look: look, lostLimit: c.LostLimit, hint: !c.NotifyOff, reaped: c.Reaped,
 		observer: NewObserver(c.Lease, max(3*look, 100*time.Millisecond)),
 	}
 }
@@ -193,11 +189,9 @@ func (r *Reaper) follow(ctx context.Context, tx pgx.Tx, p *reapPlan) error {
 	if err := r.store.PutOff(ctx, tx, p.delayed); err != nil {
 		return err
 	}
-	for _, reason := range []string{"poison", "exhausted"} {
-		if ids := p.dead[reason]; len(ids) > 0 && r.bury != nil {
-			if err := r.bury(ctx, tx, ids, reason); err != nil {
-				return err
-			}
+	for _, reason := range []string{store.Poison, store.Exhausted} {
+		if err := r.store.BuryTx(ctx, tx, p.dead[reason], reason); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -121,8 +121,7 @@ func TestReaperKnowsPoisonFromItsNeighbours(t *testing.T) {
 	f.exec(`UPDATE pelton.job SET max_attempts = 1 WHERE id = $1`, exhausted)
 	f.exec(`DELETE FROM pelton.job WHERE id = $1`, missing)
 	f.exec(`INSERT INTO pelton.job_lease (executor, no, job_ids, runs, attempts) VALUES ($1, 1, $2, '{1,2,3,1,1}', '{0,1,2,0,0}')`, executor, ids)
-	graves := buried{}
-	r := duty.NewReaper(f.store, duty.Config{LostLimit: 3, Bury: graves.bury})
+	r := duty.NewReaper(f.store, duty.Config{LostLimit: 3})
 	reap(t, r, executor)
 	if n := f.int(`SELECT job_ids[1] FROM pelton.job_ready`); n != fresh {
 		t.Errorf("job %d is back at once, want %d", n, fresh)
@@ -130,8 +129,8 @@ func TestReaperKnowsPoisonFromItsNeighbours(t *testing.T) {
 	if n := f.int(`SELECT count(*) FROM pelton.job_scheduled WHERE job_id = $1 AND run = 3 AND attempts = 2 AND retry AND wake > now() + interval '10 seconds' AND wake < now() + interval '20 seconds'`, twice); n != 1 {
 		t.Error("the job that was lost twice in a row does not wait 16 s")
 	}
-	if len(graves) != 2 || graves[poison] != "poison" || graves[exhausted] != "exhausted" {
-		t.Errorf("buried %v, want %d as poison and %d as exhausted", graves, poison, exhausted)
+	if n := f.int(`SELECT count(*) FROM pelton.job_dead`); n != 2 || f.letter(poison) != "poison" || f.letter(exhausted) != "exhausted" {
+		t.Errorf("%d dead letters, %q and %q, want poison and exhausted", n, f.letter(poison), f.letter(exhausted))
 	}
 	if n := f.int(`SELECT count(*) FROM pelton.job_attempt WHERE outcome = 'discarded'`); n != 3 {
 		t.Errorf("%d discarded, want 3: poison, exhausted, and the job without a row", n)

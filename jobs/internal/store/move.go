@@ -8,10 +8,15 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/peltonq/pelton/jobs/internal/state"
 )
 
 // MoveLimits are those of a mover's transaction: it skips locked rows, so it waits for nothing but the insertion of a unique key.
 var MoveLimits = Limits{Lock: 100 * time.Millisecond, Statement: 30 * time.Second, NoSeqScan: true}
+
+// Conflict is the reason of a dead letter whose unique key was taken by another job while it waited for a retry.
+const Conflict = "conflict"
 
 // Due is a scheduled run whose time has come.
 type Due struct {
@@ -20,6 +25,7 @@ type Due struct {
 	Attempts int16
 	Retry    bool // after an error or a loss
 	Wake     time.Time
+	Void     state.Outcome // Cancelled or VoidDeleted: it must not start; Moved says nothing here; "": none
 }
 
 // Next is what a mover sees when it looks.
