@@ -15,7 +15,9 @@ import (
 
 // JobUpdateParams says what to change of a job. Zero fields stay as they are.
 type JobUpdateParams struct {
-	// Output is a new output, anything that encodes to at most 1 MiB of JSON. An output that a later run records replaces it.
+	// Output is a new output, anything that encodes to at most 1 MiB of JSON. An output that a run records when it ends later
+	// replaces it. If it is nil and JobUpdate is called under a worker's context, it is what RecordOutput has recorded so far,
+	// as with River: so that a long run's output can be read while it goes on.
 	Output any
 
 	// Metadata is merged into the job's metadata, key by key.
@@ -34,7 +36,7 @@ type JobUpdateParams struct {
 
 // JobUpdate changes a job and returns it as it is afterwards, or rivertype.ErrNotFound. Nothing a run has begun with changes.
 func (c *Client) JobUpdate(ctx context.Context, id int64, params *JobUpdateParams) (job *rivertype.JobRow, err error) {
-	change, err := params.change()
+	change, err := params.change(recordedOutput(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("update job %d: %w", id, err)
 	}
@@ -57,7 +59,7 @@ func (c *Client) JobUpdate(ctx context.Context, id int64, params *JobUpdateParam
 // JobUpdateTx changes a job when the caller's transaction commits. If the job is retried at once while the transaction is open,
 // that one run may still happen in the old line.
 func (c *Client) JobUpdateTx(ctx context.Context, tx pgx.Tx, id int64, params *JobUpdateParams) (job *rivertype.JobRow, err error) {
-	change, err := params.change()
+	change, err := params.change(recordedOutput(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("update job %d: %w", id, err)
 	}
@@ -77,10 +79,21 @@ func (c *Client) update(ctx context.Context, db store.DB, id int64, change store
 	return job, run, err
 }
 
+// recordedOutput is what the worker whose context this is has recorded so far; nil if nothing.
+func recordedOutput(ctx context.Context) json.RawMessage {
+	w := workOf(ctx)
+	if w == nil {
+		return nil
+	}
+	w.record.mu.Lock()
+	defer w.record.mu.Unlock()
+	return w.record.output
+}
+
 // change checks the params and encodes them.
-func (p *JobUpdateParams) change() (change store.Change, err error) {
+func (p *JobUpdateParams) change(recorded json.RawMessage) (change store.Change, err error) {
 	if p == nil {
-		return change, nil
+		p = &JobUpdateParams{}
 	}
 	if p.Queue != "" {
 		if err := checkQueueName(p.Queue); err != nil {
@@ -99,12 +112,13 @@ func (p *JobUpdateParams) change() (change store.Change, err error) {
 			return change, err
 		}
 	}
-	metadata := maps.Clone(p.Metadata)
-	if p.Output != nil {
-		if metadata == nil {
-			metadata = map[string]any{}
-		}
+	metadata := map[string]any{}
+	maps.Copy(metadata, p.Metadata)
+	switch {
+	case p.Output != nil:
 		metadata[rivertype.MetadataKeyOutput] = p.Output
+	case recorded != nil:
+		metadata[rivertype.MetadataKeyOutput] = recorded
 	}
 	if len(metadata) > 0 {
 		change.Metadata, err = encodeLimited("metadata with output", metadata)
@@ -118,8 +132,5 @@ func encodeLimited(what string, value any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", what, err)
 	}
-	if len(encoded) > MaxArgsBytes {
-		return nil, fmt.Errorf("%s: %d bytes of JSON, want at most %d", what, len(encoded), MaxArgsBytes)
-	}
-	return encoded, nil
+	return encoded, checkEncoded(what, encoded, MaxArgsBytes)
 }
