@@ -62,10 +62,14 @@ func NewJobDeleteManyParams() *JobDeleteManyParams {
 }
 
 // First sets the most jobs to delete, 1 to 10,000. It panics on other values.
-func (p *JobDeleteManyParams) First(count int) *JobDeleteManyParams { return p.with(p.list.First(count)) }
+func (p *JobDeleteManyParams) First(count int) *JobDeleteManyParams {
+	return p.with(p.list.First(count))
+}
 
 // IDs selects jobs by id.
-func (p *JobDeleteManyParams) IDs(ids ...int64) *JobDeleteManyParams { return p.with(p.list.IDs(ids...)) }
+func (p *JobDeleteManyParams) IDs(ids ...int64) *JobDeleteManyParams {
+	return p.with(p.list.IDs(ids...))
+}
 
 // Kinds selects jobs of these kinds.
 func (p *JobDeleteManyParams) Kinds(kinds ...string) *JobDeleteManyParams {
