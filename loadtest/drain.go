@@ -36,6 +36,8 @@ type DrainConfig struct {
 	Statements bool
 	// Logger is given to the engines. Defaults to one that drops everything: what matters is in the books.
 	Logger *slog.Logger
+
+	noSync bool // in tests
 }
 
 // Limits of a DrainConfig.
@@ -89,7 +91,7 @@ func Drain(ctx context.Context, config DrainConfig, out io.Writer) (report Repor
 	if config.Statements {
 		more = statementsSettings
 	}
-	s, err := startServer(ctx, config.PGBin, more)
+	s, err := startServer(ctx, serverOptions{config.PGBin, more, config.noSync})
 	if err != nil {
 		return Report{}, fmt.Errorf("drain: %w", err)
 	}

@@ -28,7 +28,7 @@ func TestDrain(t *testing.T) {
 	t.Parallel()
 	const n = 2000
 	var out bytes.Buffer
-	report, err := Drain(t.Context(), DrainConfig{Jobs: n, Rounds: 1, JSON: true, PGBin: pgBin()}, &out)
+	report, err := Drain(t.Context(), DrainConfig{Jobs: n, Rounds: 1, JSON: true, PGBin: pgBin(), noSync: true}, &out)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
@@ -74,7 +74,7 @@ func TestDrain(t *testing.T) {
 func TestDrainPinned(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	config := DrainConfig{Jobs: 500, Rounds: 1, Workers: 100, Batch: 100, Pin: true, PinWriter: true, PGBin: pgBin()}
+	config := DrainConfig{Jobs: 500, Rounds: 1, Workers: 100, Batch: 100, Pin: true, PinWriter: true, PGBin: pgBin(), noSync: true}
 	report, err := Drain(t.Context(), config, &out)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())

@@ -23,6 +23,8 @@ type IdleConfig struct {
 	JSON   bool
 	PGBin  string
 	Logger *slog.Logger
+
+	noSync bool // in tests
 }
 
 // IdleReport is the result of [Idle].
@@ -76,7 +78,7 @@ func Idle(ctx context.Context, config IdleConfig, out io.Writer) (report IdleRep
 	if config.For < 0 || config.Settle < 0 {
 		return IdleReport{}, fmt.Errorf("idle: times must not be negative: for %v, settle %v", config.For, config.Settle)
 	}
-	s, err := startServer(ctx, config.PGBin, statementsSettings)
+	s, err := startServer(ctx, serverOptions{config.PGBin, statementsSettings, config.noSync})
 	if err != nil {
 		return IdleReport{}, fmt.Errorf("idle: %w", err)
 	}

@@ -11,7 +11,7 @@ import (
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	config := IdleConfig{For: 300 * time.Millisecond, Settle: time.Millisecond, Engines: engineNames(engines), JSON: true, PGBin: pgBin()}
+	config := IdleConfig{For: 300 * time.Millisecond, Settle: time.Millisecond, Engines: engineNames(engines), JSON: true, PGBin: pgBin(), noSync: true}
 	report, err := Idle(t.Context(), config, &out)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())

@@ -40,9 +40,16 @@ type server struct {
 	templates map[string]string // by engine
 }
 
-// startServer starts a server in a new directory that stop removes. binDir is where its programs are; empty: searched.
-func startServer(ctx context.Context, binDir string, more map[string]string) (*server, error) {
-	binaries, err := postgres.Find(ctx, postgres.FindOptions{BinDir: binDir})
+// serverOptions say what differs between scenarios.
+type serverOptions struct {
+	binDir string            // where the server's programs are; empty: searched
+	more   map[string]string // settings
+	noSync bool              // for tests that look at no figures
+}
+
+// startServer starts a server in a new directory that stop removes.
+func startServer(ctx context.Context, options serverOptions) (*server, error) {
+	binaries, err := postgres.Find(ctx, postgres.FindOptions{BinDir: options.binDir})
 	if err != nil {
 		return nil, fmt.Errorf("find postgres: %w", err)
 	}
@@ -58,20 +65,23 @@ func startServer(ctx context.Context, binDir string, more map[string]string) (*s
 		return nil, fmt.Errorf("directory of the server: %w", err)
 	}
 	s := &server{dir: dir, templates: map[string]string{}}
-	if err := s.launch(ctx, binaries, more); err != nil {
+	if err := s.launch(ctx, binaries, options); err != nil {
 		return nil, errors.Join(err, s.stop(ctx))
 	}
 	return s, nil
 }
 
-func (s *server) launch(ctx context.Context, binaries postgres.Binaries, more map[string]string) error {
+func (s *server) launch(ctx context.Context, binaries postgres.Binaries, options serverOptions) error {
 	if err := os.Chmod(s.dir, 0o755); err != nil { // the server may run as another user
 		return fmt.Errorf("directory of the server: %w", err)
 	}
 	chosen := maps.Clone(settings)
-	maps.Copy(chosen, more)
+	maps.Copy(chosen, options.more)
+	if options.noSync {
+		chosen["fsync"] = "off"
+	}
 	cluster, err := postgres.Start(ctx, postgres.Config{
-		Binaries: binaries, DataDir: filepath.Join(s.dir, "data"), Settings: chosen, Trust: true, DieWithOwner: true,
+		Binaries: binaries, DataDir: filepath.Join(s.dir, "data"), Settings: chosen, NoSync: options.noSync, Trust: true, DieWithOwner: true,
 	})
 	if err != nil {
 		return fmt.Errorf("start the server: %w", err)

@@ -213,6 +213,7 @@ func TestUniqueKeysAreRivers(t *testing.T) {
 	}
 	for _, c := range uniqueCases {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			theirKey, theirStates, theirErr := storedKey(t, riverPool,
 				"SELECT unique_key, unique_states::integer FROM river_job WHERE id = $1",
 				func(ctx context.Context, tx pgx.Tx) (*rivertype.JobInsertResult, error) {

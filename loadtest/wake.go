@@ -24,6 +24,8 @@ type WakeConfig struct {
 	JSON   bool
 	PGBin  string
 	Logger *slog.Logger
+
+	noSync bool // in tests
 }
 
 // WakeReport is the result of [Wake].
@@ -71,7 +73,7 @@ func Wake(ctx context.Context, config WakeConfig, out io.Writer) (report WakeRep
 	if err := errors.Join(config.validate(), engineErr); err != nil {
 		return WakeReport{}, fmt.Errorf("wake: %w", err)
 	}
-	s, err := startServer(ctx, config.PGBin, nil)
+	s, err := startServer(ctx, serverOptions{binDir: config.PGBin, noSync: config.noSync})
 	if err != nil {
 		return WakeReport{}, fmt.Errorf("wake: %w", err)
 	}

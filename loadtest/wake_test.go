@@ -11,7 +11,7 @@ import (
 func TestWake(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	config := WakeConfig{Inserts: 5, GapMin: time.Millisecond, GapMax: 20 * time.Millisecond, JSON: true, PGBin: pgBin()}
+	config := WakeConfig{Inserts: 5, GapMin: time.Millisecond, GapMax: 20 * time.Millisecond, JSON: true, PGBin: pgBin(), noSync: true}
 	report, err := Wake(t.Context(), config, &out)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())

@@ -1,6 +1,10 @@
 package schema
 
-import "time"
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
 
 // Retention says how long things are kept. Zero fields mean the defaults.
 type Retention struct {
@@ -8,4 +12,26 @@ type Retention struct {
 	Logs  time.Duration // after they were printed; defaults to 3 days
 	Dead  time.Duration // dead letters, after their death; defaults to 90 days
 	Audit time.Duration // defaults to 365 days
+}
+
+const day = 24 * time.Hour
+
+func (r Retention) withDefaults() Retention {
+	r.Jobs = cmp.Or(r.Jobs, 7*day)
+	r.Logs = cmp.Or(r.Logs, 3*day)
+	r.Dead = cmp.Or(r.Dead, 90*day)
+	r.Audit = cmp.Or(r.Audit, 365*day)
+	return r
+}
+
+func (r Retention) validate() (faults []error) {
+	for _, f := range []struct {
+		name  string
+		value time.Duration
+	}{{"Jobs", r.Jobs}, {"Logs", r.Logs}, {"Dead", r.Dead}, {"Audit", r.Audit}} {
+		if f.value < 0 {
+			faults = append(faults, fmt.Errorf("Retention.%s is %v, want a positive time", f.name, f.value))
+		}
+	}
+	return faults
 }

@@ -179,3 +179,6 @@ func (m *Marker) publish(ctx context.Context, db DB, newest, row Row) error {
 }
 
 func isNoRows(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
+
+// Pace is the shortest time between two published rows.
+func (m *Marker) Pace() time.Duration { return m.config.Pace }

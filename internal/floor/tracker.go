@@ -88,7 +88,7 @@ func (t *Tracker) refresh(ctx context.Context, db DB) error {
 		t.reset(keys)
 		return t.refresh(ctx, db)
 	}
-	t.last, t.instance = newest, instance
+	t.read(newest, instance)
 	t.set(keys, func(i int) int64 {
 		if first[i] != nil {
 			return *first[i]
@@ -100,8 +100,15 @@ func (t *Tracker) refresh(ctx context.Context, db DB) error {
 
 // reset takes all marks back to 0 and forgets what was read.
 func (t *Tracker) reset(keys []Key) {
-	t.last, t.instance = 0, time.Time{}
+	t.read(0, time.Time{})
 	t.set(keys, func(int) int64 { return 0 })
+}
+
+// read remembers the newest row that was read, and where.
+func (t *Tracker) read(newest int64, instance time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last, t.instance = newest, instance
 }
 
 // CheckBelow is the net: it looks below the marks, lowers them to what it finds and returns how many keys had rows that no
@@ -189,4 +196,11 @@ func (t *Tracker) set(keys []Key, mark func(i int) int64) {
 			t.marks[key] = mark(i)
 		}
 	}
+}
+
+// Newest is the number of the newest row of floor that was read, 0 if none.
+func (t *Tracker) Newest() int64 {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.last
 }

@@ -217,7 +217,7 @@ CREATE TABLE pelton.job_dead (
     priority smallint NOT NULL,
     max_attempts smallint NOT NULL,
     attempt smallint NOT NULL,
-    reason text NOT NULL,               -- exhausted (out of attempts) or poison (lost again and again)
+    reason text NOT NULL,               -- exhausted (out of attempts), poison (lost again and again), conflict (lost its unique key)
     kind text NOT NULL,
     queue text NOT NULL,
     error text,                         -- of the last run

@@ -406,16 +406,15 @@ BEGIN
     PERFORM pelton.wake(lines);
 END $$;
 
--- drop_voids removes what held for runs that have ended, and gives up the unique keys of the jobs that ended with them. outcomes
--- are those of honour_voids: a void that was turned into another meanwhile stays. Rows that somebody holds are left to the sweep.
+-- drop_voids removes what held for runs that have ended, and gives up the unique keys of jobs that were cancelled. outcomes are
+-- those of honour_voids, or how the last run of a job ended: a void that was turned into another meanwhile stays. Rows that somebody holds are left to the sweep.
 CREATE FUNCTION pelton.drop_voids(jobs bigint[], job_runs integer[], outcomes text[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     DELETE FROM pelton.job_void WHERE ctid = ANY (ARRAY(
         SELECT v.ctid FROM pelton.job_void v
         JOIN unnest(jobs, job_runs, outcomes) AS u(job, run, outcome) ON v.job_id = u.job AND v.run BETWEEN u.run - 1 AND u.run
         WHERE CASE u.outcome WHEN 'moved' THEN v.reason = 'moved' AND v.run = u.run
-            WHEN 'cancelled' THEN v.reason <> 'deleted' WHEN 'deleted' THEN true
-            WHEN 'refused' THEN v.reason <> 'deleted' ELSE false END
+            WHEN 'deleted' THEN true WHEN 'none' THEN false ELSE v.reason <> 'deleted' END
         ORDER BY v.job_id, v.run FOR UPDATE OF v SKIP LOCKED));
     PERFORM pelton.free_keys(ARRAY(SELECT u.job FROM unnest(jobs, outcomes) AS u(job, outcome) WHERE u.outcome = 'cancelled'),
         'cancelled');
@@ -465,7 +464,8 @@ BEGIN
     ), gone AS (
         DELETE FROM pelton.job_void v USING old o
         WHERE v.job_id = o.job_id AND v.run = o.run AND v.reason = o.reason
-            AND NOT EXISTS (SELECT FROM waits w WHERE w.id = o.job_id AND w.run BETWEEN o.run AND o.run + 1)
+            AND NOT EXISTS (SELECT FROM waits w WHERE w.id = o.job_id
+                AND (w.run = o.run OR w.run = o.run + 1 AND o.reason <> 'moved'))
         RETURNING v.job_id
     )
     SELECT count(*) INTO removed FROM gone;

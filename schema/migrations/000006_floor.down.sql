@@ -1,3 +1,4 @@
+DROP FUNCTION pelton.kind_lines(text[], text[]);
 DROP FUNCTION pelton.job_scheduled_first(bigint[], bigint[]);
 DROP FUNCTION pelton.job_ready_first(text[], smallint[], bigint[], bigint[]);
 DROP FUNCTION pelton.position_time(bigint);

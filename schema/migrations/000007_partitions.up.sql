@@ -13,19 +13,21 @@ CREATE TABLE pelton.job_moved (
 -- note_move is the trigger function on partitions of job and job_attempt; its arguments are the pass and the column of the
 -- job's id. It runs with its owner's rights, because whoever ends a job need not know of maintenance.
 CREATE FUNCTION pelton.note_move() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE
+    job bigint;
 BEGIN
-    IF TG_OP <> 'INSERT' THEN
-        INSERT INTO pelton.job_moved (pass, job_id) VALUES (TG_ARGV[0]::bigint, (to_jsonb(OLD) ->> TG_ARGV[1])::bigint);
+    IF TG_ARGV[1] = 'id' THEN
+        job := CASE TG_OP WHEN 'DELETE' THEN OLD.id ELSE NEW.id END;
+    ELSE
+        job := CASE TG_OP WHEN 'DELETE' THEN OLD.job_id ELSE NEW.job_id END;
     END IF;
-    IF TG_OP <> 'DELETE' THEN
-        INSERT INTO pelton.job_moved (pass, job_id) VALUES (TG_ARGV[0]::bigint, (to_jsonb(NEW) ->> TG_ARGV[1])::bigint);
-    END IF;
+    INSERT INTO pelton.job_moved (pass, job_id) VALUES (TG_ARGV[0]::bigint, job);
     RETURN NULL;
 END $$;
 
 -- partition_lock is the key of the advisory lock of one partition of job.
 CREATE FUNCTION pelton.partition_lock(partition oid) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT (1346720340 :: bigint << 32) | partition::bigint
+    SELECT (1346720340::bigint << 32) | partition::bigint
 $$;
 
 -- lock_job_partition keeps maintenance from moving or deleting the job until the transaction ends; false: there is no such

@@ -35,7 +35,7 @@ func (e *Executor) register(ctx context.Context) error {
 func (e *Executor) beat(ctx context.Context) {
 	for {
 		executor := e.id.Load()
-		r, err := e.store.Beat(ctx, executor, e.tasks.ids(), slices.Sorted(maps.Keys(e.queues)), e.config.Kinds)
+		r, err := e.store.Beat(ctx, executor, e.tasks.keys(), slices.Sorted(maps.Keys(e.queues)), e.config.Kinds)
 		switch {
 		case ctx.Err() != nil:
 			return

@@ -1,9 +1,9 @@
 package executor
 
 import (
-	"maps"
-	"slices"
 	"sync"
+
+	"github.com/peltonq/pelton/jobs/internal/store"
 )
 
 // tasks are those claimed and not yet done, by job. A job can be here twice when its run was taken away and came back: the
@@ -39,10 +39,15 @@ func (s *tasks) get(id int64) *Task {
 	return s.byID[id]
 }
 
-func (s *tasks) ids() []int64 {
+// keys lists the runs.
+func (s *tasks) keys() []store.RunKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.AppendSeq(make([]int64, 0, len(s.byID)), maps.Keys(s.byID))
+	keys := make([]store.RunKey, 0, len(s.byID))
+	for id, t := range s.byID {
+		keys = append(keys, store.RunKey{JobID: id, Run: t.Run})
+	}
+	return keys
 }
 
 func (s *tasks) len() int {

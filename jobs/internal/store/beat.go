@@ -55,11 +55,15 @@ type BeatResult struct {
 	KindLines []string // lines of its kinds in its queues that hold something
 }
 
-// Beat is a sign of life: one statement. working are the jobs at work.
-func (s *Store) Beat(ctx context.Context, executor int64, working []int64, queues, kinds []string) (BeatResult, error) {
+// Beat is a sign of life: one statement. working are the runs at work.
+func (s *Store) Beat(ctx context.Context, executor int64, working []RunKey, queues, kinds []string) (BeatResult, error) {
 	var r BeatResult
+	ids, runs := make([]int64, len(working)), make([]int32, len(working))
+	for i, key := range working {
+		ids[i], runs[i] = key.JobID, key.Run
+	}
 	err := s.inTime(ctx, 10*time.Second, func(ctx context.Context) error {
-		return s.Pool.QueryRow(ctx, s.sql.Get("beat"), executor, len(working), working, queues, kinds).
+		return s.Pool.QueryRow(ctx, s.sql.Get("beat"), executor, len(working), ids, queues, kinds, runs).
 			Scan(&r.Leases, &r.Cancelled, &r.Paused, &r.KindLines)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -9,7 +9,8 @@ WITH alive AS (
 )
 SELECT
     ARRAY(SELECT no FROM pelton.job_lease WHERE executor = $1),
-    ARRAY(SELECT v.job_id FROM pelton.job_void v WHERE v.reason = 'cancelled' AND v.job_id = ANY ($3::bigint[])),
+    ARRAY(SELECT DISTINCT v.job_id FROM unnest($3::bigint[], $6::integer[]) AS w(id, run)
+        JOIN pelton.job_void v ON v.job_id = w.id AND v.run BETWEEN w.run - 1 AND w.run WHERE v.reason <> 'moved'),
     ARRAY(SELECT name FROM pelton.queue WHERE paused_at IS NOT NULL),
     ARRAY(SELECT l.line FROM unnest($4::text[]) AS q(name) CROSS JOIN unnest($5::text[]) AS k(kind)
         CROSS JOIN LATERAL (SELECT q.name || '/kind=' || k.kind AS line) l

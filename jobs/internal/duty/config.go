@@ -1,0 +1,66 @@
+package duty
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/peltonq/pelton/internal/floor"
+)
+
+// Config says how the duties work. Zero fields mean the defaults.
+type Config struct {
+	Log *slog.Logger // defaults to slog's default logger
+
+	// Lease is how long an executor must have shown no sign of life to be taken for dead. Looks are a quarter of it apart.
+	// Defaults to 30 s.
+	Lease time.Duration
+
+	// LostLimit is how many losses in a row are poison. Defaults to 5.
+	LostLimit int
+
+	// NotifyOff sends no hints when jobs enter the line.
+	NotifyOff bool
+
+	// MoveLook is the longest time between two looks for due jobs: a job that another process schedules for sooner can be late
+	// by as much. Defaults to 5 s.
+	MoveLook time.Duration
+
+	// Sweep is the time between two rounds of the sweeper and of the keeper. Defaults to one minute.
+	Sweep time.Duration
+
+	// Mark is how the markers work.
+	Mark floor.MarkerConfig
+
+	// Keep maintains the partitions and deletes what is past its retention. nil: nobody does.
+	Keep func(ctx context.Context) error
+
+	// Reaped is told what became of runs of dead executors; BelowMark of rows found below a mark. Both may be nil.
+	Reaped    func(lost, discarded int)
+	BelowMark func(relation string, n int)
+}
+
+func (c Config) withDefaults() Config {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Lease == 0 {
+		c.Lease = 30 * time.Second
+	}
+	if c.LostLimit == 0 {
+		c.LostLimit = 5
+	}
+	if c.MoveLook == 0 {
+		c.MoveLook = 5 * time.Second
+	}
+	if c.Sweep == 0 {
+		c.Sweep = time.Minute
+	}
+	if c.Reaped == nil {
+		c.Reaped = func(int, int) {}
+	}
+	if c.BelowMark == nil {
+		c.BelowMark = func(string, int) {}
+	}
+	return c
+}

@@ -1,0 +1,155 @@
+package duty
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/peltonq/pelton/internal/floor"
+	"github.com/peltonq/pelton/jobs/internal/state"
+	"github.com/peltonq/pelton/jobs/internal/store"
+)
+
+const (
+	moveBatch   = 1000                   // jobs in one transaction
+	moveBusy    = 25 * time.Millisecond  // until the next look when others hold what is due
+	moveRefresh = 200 * time.Millisecond // between two looks at the floor while jobs move
+	keyPause    = time.Second            // a job whose unique key is just being inserted waits so long
+)
+
+// Mover puts scheduled jobs into the line when their time has come.
+type Mover struct {
+	store *store.Store
+	look  time.Duration // longest time between two looks
+	floor *floor.Tracker
+	hint  bool
+	moved func(n int) // told of every batch
+
+	refreshed time.Time
+	checked   time.Time
+	unchecked bool // jobs moved since the last look below the floor
+}
+
+func newMover(st *store.Store, c Config, moved func(n int)) *Mover {
+	return &Mover{
+		store: st, look: c.MoveLook, hint: !c.NotifyOff, moved: moved, checked: time.Now(),
+		floor: floor.NewTracker(st.Schema, floor.Scheduled, func(n int) { c.BelowMark(string(floor.Scheduled), n) }),
+	}
+}
+
+// Step moves one batch, and says when the next job is due.
+func (m *Mover) Step(ctx context.Context) (time.Duration, error) {
+	next, err := m.store.NextDue(ctx, m.floor.Floor())
+	if err != nil {
+		return 0, err
+	}
+	if err := m.keepFloor(ctx, next.Newest); err != nil {
+		return 0, err
+	}
+	if !next.Any || next.In > 0 {
+		if next.Any {
+			return min(next.In, m.look), nil
+		}
+		return m.look, nil
+	}
+	n, err := m.Move(ctx)
+	if err != nil || n == 0 {
+		return moveBusy, err
+	}
+	m.unchecked = true
+	m.moved(n)
+	return 0, nil
+}
+
+// keepFloor reads the floor when a row was published, or while jobs move, and looks below it about once a minute after some did.
+func (m *Mover) keepFloor(ctx context.Context, newest int64) error {
+	now := time.Now()
+	if newest != m.floor.Newest() || m.unchecked && now.Sub(m.refreshed) >= moveRefresh {
+		m.refreshed = now
+		if err := m.floor.Refresh(ctx, m.store.Pool); err != nil {
+			return err
+		}
+	}
+	if m.unchecked && now.Sub(m.checked) >= time.Minute {
+		m.checked, m.unchecked = now, false
+		if _, err := m.floor.CheckBelow(ctx, m.store.Pool); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Move moves one batch of due jobs in one transaction and returns how many left job_scheduled.
+func (m *Mover) Move(ctx context.Context) (int, error) {
+	var due []store.Due
+	err := m.store.Tx(ctx, store.MoveLimits, func(tx pgx.Tx) (err error) {
+		due, err = m.store.TakeDue(ctx, tx, m.floor.Floor(), moveBatch)
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		return m.place(ctx, tx, due)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("move due jobs: %w", err)
+	}
+	return len(due), m.store.DropVoids(ctx, voided(due))
+}
+
+// voided lists the runs whose voids were honoured.
+func voided(due []store.Due) []store.Honoured {
+	var list []store.Honoured
+	for _, d := range due {
+		if d.Void == state.Cancelled || d.Void == store.VoidDeleted {
+			run := store.VoidedRun{JobID: d.JobID, Run: d.Run, Attempts: d.Attempts}
+			list = append(list, store.Honoured{VoidedRun: run, Outcome: d.Void})
+		}
+	}
+	return list
+}
+
+// place puts each of the jobs where it goes now.
+func (m *Mover) place(ctx context.Context, tx pgx.Tx, due []store.Due) error {
+	ids := make([]int64, len(due))
+	for i, d := range due {
+		ids[i] = d.JobID
+	}
+	facts, err := m.store.ReadFacts(ctx, tx, ids)
+	if err != nil {
+		return err
+	}
+	var entries []store.Entry
+	var ends []store.Ended
+	var keyed []keyedRun
+	for _, d := range due {
+		f, known := facts[d.JobID]
+		switch {
+		case d.Void == store.VoidDeleted: // nothing is left to do
+		case d.Void == state.Cancelled:
+			ends = append(ends, store.Ended{JobID: d.JobID, Run: d.Run, Attempt: d.Attempts, Outcome: string(state.Cancelled)})
+		case !known:
+			ends = append(ends, store.Ended{
+				JobID: d.JobID, Run: d.Run, Attempt: d.Attempts + 1, Outcome: string(state.Discarded), Error: rowMissing,
+			})
+		case gaveUpKey(d, f):
+			keyed = append(keyed, keyedRun{d, f})
+		default:
+			entries = append(entries, entry(d, f))
+		}
+	}
+	again, err := m.retakeKeys(ctx, tx, keyed)
+	if err != nil {
+		return err
+	}
+	if len(ends) > 0 {
+		if _, err := m.store.EndRuns(ctx, tx, 0, ends); err != nil {
+			return err
+		}
+	}
+	return m.store.LineUp(ctx, tx, append(entries, again...), store.MaxTicket, m.hint)
+}
+
+func entry(d store.Due, f store.Facts) store.Entry {
+	return store.Entry{JobID: d.JobID, Run: d.Run, Attempts: d.Attempts, Line: f.Queue, Priority: f.Priority}
+}

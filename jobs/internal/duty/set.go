@@ -1,0 +1,78 @@
+package duty
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/peltonq/pelton/internal/floor"
+	"github.com/peltonq/pelton/jobs/internal/store"
+)
+
+// Set is all duties of one process.
+type Set struct {
+	store  *store.Store
+	config Config
+	mover  *Mover
+	reaper *Reaper
+	moved  atomic.Int64 // jobs moved since the marker last asked
+
+	moving, marking, markingTimes *loop
+	loops                         []*loop
+}
+
+// New makes a set. It does nothing before Start.
+func New(st *store.Store, config Config) *Set {
+	c := config.withDefaults()
+	s := &Set{store: st, config: c, reaper: newReaper(st, c)}
+	s.mover = newMover(st, c, s.hasMoved)
+	s.moving = newLoop("mover", c.Log, s.mover.Step)
+	s.marking = s.markLoop("marker", floor.Ready, nil)
+	s.markingTimes = s.markLoop("marker of scheduled jobs", floor.Scheduled, &s.moved)
+	s.loops = []*loop{
+		s.moving, s.marking, s.markingTimes,
+		newLoop("reaper", c.Log, s.reaper.Step),
+	}
+	return s
+}
+
+// Start starts the duties. It does not block, and may be called again.
+func (s *Set) Start(ctx context.Context) {
+	for _, l := range s.loops {
+		l.Start(ctx)
+	}
+}
+
+// Stop ends the duties and waits for them; each finishes or rolls back what it is at.
+func (s *Set) Stop() {
+	var stopping sync.WaitGroup
+	for _, l := range s.loops {
+		stopping.Go(l.Stop)
+	}
+	stopping.Wait()
+}
+
+// HintDue tells that a job was scheduled for soon, so that the mover looks at once.
+func (s *Set) HintDue() { s.moving.Hint() }
+
+// HintBusy tells that claims find work, so that the marker does not sleep long. Cheap enough for every claim.
+func (s *Set) HintBusy() { s.marking.Hint() }
+
+func (s *Set) hasMoved(n int) {
+	s.moved.Add(int64(n))
+	s.markingTimes.Hint()
+}
+
+// markLoop makes the loop of a marker; moved counts what was taken from a table that is ordered by time.
+func (s *Set) markLoop(name string, relation floor.Relation, moved *atomic.Int64) *loop {
+	marker := floor.NewMarker(s.store.Schema, relation, s.config.Mark)
+	l := newLoop(name, s.config.Log, func(ctx context.Context) (time.Duration, error) {
+		if moved != nil {
+			marker.Moved(int(moved.Swap(0)))
+		}
+		return marker.Step(ctx, s.store.Pool)
+	})
+	l.hinted = marker.Pace()
+	return l
+}

@@ -1,0 +1,2 @@
+// Package jobstest helps to test code that uses package jobs.
+package jobstest

@@ -1,0 +1,183 @@
+package schema
+
+import (
+	"cmp"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/peltonq/pelton/internal/sqlfile"
+)
+
+//go:embed sql/*.sql
+var files embed.FS
+
+// KeeperConfig says how partitions are kept. The zero value means the defaults. All keepers of a schema should agree.
+type KeeperConfig struct {
+	// Retention of jobs, logs, dead letters and audit.
+	Retention Retention
+
+	// PartitionSize is the time one partition stands for, in whole seconds. Partitions that exist keep theirs. Defaults to 24 hours.
+	PartitionSize time.Duration
+
+	// Ahead is how many partitions are made ahead. Defaults to 30.
+	Ahead int
+
+	// Low is the number of partitions ahead at which more are made; at most Ahead. Defaults to half of Ahead, at least 1.
+	Low int
+
+	// MaxSurvivors is how many jobs may outlive one partition: with more, it stays as it is for now. Defaults to 100,000.
+	MaxSurvivors int
+}
+
+func (c KeeperConfig) withDefaults() KeeperConfig {
+	c.Retention = c.Retention.withDefaults()
+	c.PartitionSize = cmp.Or(c.PartitionSize, day)
+	c.Ahead = cmp.Or(c.Ahead, 30)
+	c.Low = cmp.Or(c.Low, max(1, c.Ahead/2))
+	c.MaxSurvivors = cmp.Or(c.MaxSurvivors, 100_000)
+	return c
+}
+
+func (c KeeperConfig) validate() error {
+	faults := c.Retention.validate()
+	if c.PartitionSize < time.Second || c.PartitionSize%time.Second != 0 {
+		faults = append(faults, fmt.Errorf("PartitionSize is %v, want whole seconds", c.PartitionSize))
+	}
+	if c.Ahead < 1 || c.Ahead > 1000 {
+		faults = append(faults, fmt.Errorf("Ahead is %d, want 1 to 1,000", c.Ahead))
+	}
+	if c.Low < 1 || c.Low > c.Ahead {
+		faults = append(faults, fmt.Errorf("Low is %d, want 1 to Ahead, which is %d", c.Low, c.Ahead))
+	}
+	if c.MaxSurvivors < 1 {
+		faults = append(faults, fmt.Errorf("MaxSurvivors is %d, want at least 1", c.MaxSurvivors))
+	}
+	return errors.Join(faults...)
+}
+
+// Keeper makes partitions ahead, drops those past their retention, and deletes what else is past its own. The database's
+// clock decides. Safe for concurrent use, by any number of processes.
+type Keeper struct {
+	pool      *pgxpool.Pool
+	schema    string
+	config    KeeperConfig
+	sql       *sqlfile.Set
+	patience  patience
+	failpoint func(step string) error // tests stop a pass here
+
+	mu      sync.Mutex
+	lastOld time.Time // when the _old partitions were last looked through
+}
+
+// NewKeeper makes a keeper of the schema of that name. The pool must allow at least two connections, and its role must own the tables.
+func NewKeeper(pool *pgxpool.Pool, name string, config KeeperConfig) (*Keeper, error) {
+	config = config.withDefaults()
+	if err := errors.Join(CheckName(name), config.validate()); err != nil {
+		return nil, fmt.Errorf("keeper: %w", err)
+	}
+	if n := pool.Config().MaxConns; n < 2 {
+		return nil, fmt.Errorf("keeper: the pool allows %d connection, want at least 2", n)
+	}
+	return &Keeper{
+		pool: pool, schema: name, config: config, sql: sqlfile.Load(files, "sql", name), patience: defaultPatience,
+		failpoint: func(string) error { return nil },
+	}, nil
+}
+
+// Maintain makes one pass over everything that ages. A pass with nothing to do is a few cheap reads. A step that cannot have its
+// locks is postponed, which is no error. The error joins the faults of all steps; each step may be repeated after any
+// failure, so the next pass completes what this one could not.
+func (k *Keeper) Maintain(ctx context.Context) (Report, error) {
+	report := Report{Deleted: map[string]int{}}
+	release, err := k.hold(ctx)
+	if err != nil || release == nil {
+		report.Busy = err == nil
+		return report, err
+	}
+	defer release()
+	p := &pass{Keeper: k, report: &report}
+	if err := k.pool.QueryRow(ctx, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").Scan(&p.no); err != nil {
+		return report, fmt.Errorf("number of the pass: %w", err)
+	}
+	var faults []error
+	for _, step := range []func(context.Context) error{
+		p.clean, p.extendAll, p.retireJobs, p.retireLogs, p.clean, p.sweep, p.measure,
+	} {
+		if err := step(ctx); err != nil {
+			faults = append(faults, err)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return report, errors.Join(faults...)
+}
+
+// Ahead says how far the partitions of each table are made ahead.
+func (k *Keeper) Ahead(ctx context.Context) ([]Ahead, error) {
+	all, now, err := k.list(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	var ahead []Ahead
+	for _, table := range []string{tableJob, tableAttempt, tableLog} {
+		a := Ahead{Table: table, Until: math.MaxInt64}
+		for _, p := range of(all, table) {
+			switch p.State {
+			case PartitionAhead:
+				a.Partitions++
+			case PartitionRest:
+				a.Until = p.Start.Sub(now) // no start: the open-ended one is all there is, and long reached
+			}
+		}
+		ahead = append(ahead, a)
+	}
+	return ahead, nil
+}
+
+// hold takes the keepers' lock; a nil release means that another has it. Two keepers at work would be wasteful, not wrong: each
+// pass has tables of its own, which the next one's start removes. The lock belongs to a transaction, because a pooler may lend a session.
+func (k *Keeper) hold(ctx context.Context) (release func(), err error) {
+	tx, err := k.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
+	if err != nil {
+		return nil, fmt.Errorf("begin maintenance: %w", err)
+	}
+	release = func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }
+	var held bool
+	const lock = "SELECT pg_try_advisory_xact_lock(hashtextextended('pelton keeper ' || $1, 0))" +
+		" AND set_config('idle_in_transaction_session_timeout', '0', true) IS NOT NULL"
+	if err := tx.QueryRow(ctx, lock, k.schema).Scan(&held); err != nil {
+		release()
+		return nil, fmt.Errorf("lock maintenance: %w", err)
+	}
+	if !held {
+		release()
+		return nil, nil
+	}
+	return release, nil
+}
+
+// pass is one call of Maintain.
+type pass struct {
+	*Keeper
+	no     int64 // names the pass's own tables and notes; the time in microseconds
+	report *Report
+	copies int // made so far
+	taken  int // partitions taken out so far
+}
+
+func (p *pass) measure(ctx context.Context) (err error) {
+	p.report.Ahead, err = p.Ahead(ctx)
+	return err
+}
+
+// table is the quoted name of a table of the schema.
+func (k *Keeper) table(name string) string { return quoted(k.schema, name) }

@@ -1,0 +1,1 @@
+DELETE FROM {next_attempt} WHERE job_id = ANY ($1)
