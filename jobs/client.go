@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/peltonq/pelton/internal/notifier"
+	"github.com/peltonq/pelton/internal/sqlfile"
+	"github.com/peltonq/pelton/jobs/internal/duty"
 	"github.com/peltonq/pelton/jobs/internal/executor"
 	"github.com/peltonq/pelton/jobs/internal/store"
 	"github.com/peltonq/pelton/jobs/joblog"
@@ -24,6 +28,8 @@ type Client struct {
 	observes bool // the observer is the user's
 	logs     *joblog.Writer
 	executor *executor.Executor
+	notifier *notifier.Notifier
+	duties   atomic.Pointer[duty.Set] // nil: not started, or off
 
 	life    sync.Mutex // held while starting and stopping
 	running bool
@@ -49,6 +55,9 @@ func NewClient(pool *pgxpool.Pool, config *Config) (*Client, error) {
 	_, deaf := c.Observer.(noObserver)
 	client.observes = !deaf
 	client.executor = client.newExecutor()
+	client.notifier = notifier.New(pool, notifier.Config{
+		Channel: sqlfile.WakeChannel(c.Schema), Log: c.Logger, Hint: client.heed, Connected: client.executor.WakeAll,
+	})
 	return client, nil
 }
 

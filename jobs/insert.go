@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
@@ -125,6 +126,13 @@ func (c *Client) insertResults(
 	for i, p := range prepared {
 		in := inserted[i]
 		row := insertedRow(p, in)
+		if in.Skipped && holders != nil {
+			holder, err := c.store.JobRow(ctx, holders, in.ID)
+			if err != nil {
+				return nil, fmt.Errorf("read job %d, which holds the unique key: %w", in.ID, err)
+			}
+			row = holder
+		}
 		results[i] = &rivertype.JobInsertResult{Job: row, UniqueSkippedAsDuplicate: in.Skipped}
 	}
 	c.enqueued(prepared, func(i int) bool { return !inserted[i].Skipped })

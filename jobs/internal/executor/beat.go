@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/peltonq/pelton/internal/service"
 	"github.com/peltonq/pelton/jobs/internal/store"
@@ -46,10 +47,30 @@ func (e *Executor) beat(ctx context.Context) {
 		default:
 			e.heed(ctx, executor, r)
 		}
-		if !service.Sleep(ctx, e.config.Heartbeat) {
+		if !e.restBeat(ctx) {
 			return
 		}
 	}
+}
+
+// BeatNow asks for a heartbeat now, because there is news in the database.
+func (e *Executor) BeatNow() {
+	select {
+	case e.beatNow <- struct{}{}:
+	default:
+	}
+}
+
+func (e *Executor) restBeat(ctx context.Context) bool {
+	timer := time.NewTimer(service.Jitter(e.config.Heartbeat))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+	case <-e.beatNow:
+	}
+	return true
 }
 
 // reborn takes a new incarnation after this one was taken for dead. Its runs are others' now.

@@ -53,8 +53,9 @@ type Executor struct {
 	queues map[string]*queue
 	tasks  *tasks
 
-	upkeep *service.Service // heartbeat
-	poller *service.Service
+	upkeep  *service.Service // heartbeat
+	beatNow chan struct{}
+	poller  *service.Service
 
 	mu       sync.Mutex
 	stopping context.CancelCauseFunc // ends claiming
@@ -67,6 +68,7 @@ type Executor struct {
 func New(st *store.Store, config Config) *Executor {
 	e := &Executor{
 		config: config, store: st, log: config.Log, leases: newLeases(), tasks: newTasks(), queues: map[string]*queue{},
+		beatNow: make(chan struct{}, 1),
 	}
 	e.finish = newFinisher(e)
 	for name, slots := range config.Queues {
