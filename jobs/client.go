@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/peltonq/pelton/internal/notifier"
+	"github.com/peltonq/pelton/jobs/internal/duty"
 	"github.com/peltonq/pelton/jobs/internal/executor"
 	"github.com/peltonq/pelton/jobs/internal/store"
 	"github.com/peltonq/pelton/jobs/joblog"
@@ -24,6 +26,8 @@ type Client struct {
 	observes bool // the observer is the user's
 	logs     *joblog.Writer
 	executor *executor.Executor
+	notifier *notifier.Notifier
+	duties   *duty.Set // nil: others do them
 
 	life    sync.Mutex // held while starting and stopping
 	running bool
@@ -49,6 +53,10 @@ func NewClient(pool *pgxpool.Pool, config *Config) (*Client, error) {
 	_, deaf := c.Observer.(noObserver)
 	client.observes = !deaf
 	client.executor = client.newExecutor()
+	client.notifier = client.newNotifier()
+	if !c.DutiesOff {
+		client.duties = client.newDuties()
+	}
 	return client, nil
 }
 

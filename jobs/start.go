@@ -38,6 +38,12 @@ func (c *Client) Start(ctx context.Context) error {
 			c.logs.Stop()
 			return fmt.Errorf("start client: %w", err)
 		}
+		if !c.config.PollOnly {
+			c.notifier.Start(ctx)
+		}
+	}
+	if c.duties != nil {
+		c.duties.Start(ctx)
 	}
 	c.running = true
 	return nil
@@ -59,7 +65,13 @@ func (c *Client) stop(ctx context.Context, hard bool) error {
 	if err := c.executor.Stop(ctx, hard); err != nil {
 		return fmt.Errorf("stop client: jobs still run: %w", err)
 	}
-	c.logs.Stop()
+	c.notifier.Stop()
+	if c.duties != nil {
+		c.duties.Stop()
+	}
+	if c.logs != nil {
+		c.logs.Stop()
+	}
 	c.running = false
 	return nil
 }
@@ -83,13 +95,13 @@ func (c *Client) newExecutor() *executor.Executor {
 		AgeAfter:     c.config.AgeAfter,
 		PollOnly:     c.config.PollOnly,
 		Runner:       newRunner(c),
-		Marks: floor.NewTracker(c.config.Schema, floor.Ready, func(n int) {
-			c.log.Error("tickets found below the low-water mark; please report this", "keys", n)
-			c.config.Observer.BelowMark(string(floor.Ready), n)
-		}),
-		Log:      c.log,
-		OnClaim:  c.config.Observer.Claimed,
-		OnFinish: c.onFinish,
+		Marks:        floor.NewTracker(c.config.Schema, floor.Ready, func(n int) { c.belowMark(string(floor.Ready), n) }),
+		Log:          c.log,
+		OnClaim:      c.claimed,
+		OnFinish: func(tasks []*executor.Task, refused map[*executor.Task]bool, took time.Duration) {
+			c.hintRetries(tasks)
+			c.onFinish(tasks, refused, took)
+		},
 		OnCancel: func() error { return rivertype.ErrJobCancelledRemotely },
 		OnPause:  c.onPause,
 		RetryAt: func(t *executor.Task) *time.Time {
