@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/internal/notifier"
-	"github.com/peltonq/pelton/internal/sqlfile"
 	"github.com/peltonq/pelton/jobs/internal/duty"
 	"github.com/peltonq/pelton/jobs/internal/executor"
 	"github.com/peltonq/pelton/jobs/internal/store"
@@ -29,7 +27,7 @@ type Client struct {
 	logs     *joblog.Writer
 	executor *executor.Executor
 	notifier *notifier.Notifier
-	duties   atomic.Pointer[duty.Set] // nil: not started, or off
+	duties   *duty.Set // nil: others do them
 
 	life    sync.Mutex // held while starting and stopping
 	running bool
@@ -55,9 +53,10 @@ func NewClient(pool *pgxpool.Pool, config *Config) (*Client, error) {
 	_, deaf := c.Observer.(noObserver)
 	client.observes = !deaf
 	client.executor = client.newExecutor()
-	client.notifier = notifier.New(pool, notifier.Config{
-		Channel: sqlfile.WakeChannel(c.Schema), Log: c.Logger, Hint: client.heed, Connected: client.executor.WakeAll,
-	})
+	client.notifier = client.newNotifier()
+	if !c.DutiesOff {
+		client.duties = client.newDuties()
+	}
 	return client, nil
 }
 

@@ -77,7 +77,6 @@ func (e *events) send(event *river.Event) {
 
 // onFinish turns recorded results into events and statistics.
 func (c *Client) onFinish(tasks []*executor.Task, refused map[*executor.Task]bool, took time.Duration) {
-	c.hintDue(tasks)
 	if c.observes {
 		stats := make([]RunStats, 0, len(tasks))
 		for _, t := range tasks {
@@ -91,20 +90,6 @@ func (c *Client) onFinish(tasks []*executor.Task, refused map[*executor.Task]boo
 	for _, t := range tasks {
 		if w, ok := t.Note.(*work); ok && !refused[t] {
 			c.events.send(w.event(took))
-		}
-	}
-}
-
-// hintDue tells the mover of runs that are due again soon.
-func (c *Client) hintDue(tasks []*executor.Task) {
-	duties := c.duties.Load()
-	if duties == nil {
-		return
-	}
-	for _, t := range tasks {
-		if t.Result.Due != nil {
-			duties.HintDue()
-			return
 		}
 	}
 }

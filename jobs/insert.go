@@ -141,6 +141,7 @@ func (c *Client) insertResults(
 
 // enqueued tells the observer what went in, once per queue and kind.
 func (c *Client) enqueued(prepared []*rivertype.JobInsertParams, in func(i int) bool) {
+	c.hintScheduled(prepared)
 	if len(prepared) == 1 && in(0) {
 		c.config.Observer.Enqueued(prepared[0].Queue, prepared[0].Kind, 1)
 		return

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/peltonq/pelton/internal/floor"
-	"github.com/peltonq/pelton/jobs/internal/duty"
 	"github.com/peltonq/pelton/jobs/internal/executor"
 	"github.com/peltonq/pelton/jobs/joblog"
 	"github.com/peltonq/pelton/schema"
@@ -34,35 +31,21 @@ func (c *Client) Start(ctx context.Context) error {
 	if err := schema.Check(ctx, c.pool, c.config.Schema); err != nil {
 		return fmt.Errorf("start client: %w", err)
 	}
-	duties, err := c.newDuties()
-	if err != nil {
-		return fmt.Errorf("start client: %w", err)
+	if len(c.config.Queues) > 0 {
+		c.logs = joblog.NewWriter(c.pool, c.config.Schema, joblog.Config{Logger: c.log})
+		c.logs.Start(ctx)
+		if err := c.executor.Start(ctx); err != nil {
+			c.logs.Stop()
+			return fmt.Errorf("start client: %w", err)
+		}
+		if !c.config.PollOnly {
+			c.notifier.Start(ctx)
+		}
 	}
-	if err := c.startWork(ctx); err != nil {
-		return fmt.Errorf("start client: %w", err)
+	if c.duties != nil {
+		c.duties.Start(ctx)
 	}
-	if duties != nil {
-		duties.Start(ctx)
-	}
-	c.duties.Store(duties)
 	c.running = true
-	return nil
-}
-
-// startWork starts what claims and works, if there are queues.
-func (c *Client) startWork(ctx context.Context) error {
-	if len(c.config.Queues) == 0 {
-		return nil
-	}
-	c.logs = joblog.NewWriter(c.pool, c.config.Schema, joblog.Config{Logger: c.log})
-	c.logs.Start(ctx)
-	if err := c.executor.Start(ctx); err != nil {
-		c.logs.Stop()
-		return err
-	}
-	if !c.config.PollOnly {
-		c.notifier.Start(ctx)
-	}
 	return nil
 }
 
@@ -82,56 +65,15 @@ func (c *Client) stop(ctx context.Context, hard bool) error {
 	if err := c.executor.Stop(ctx, hard); err != nil {
 		return fmt.Errorf("stop client: jobs still run: %w", err)
 	}
-	if len(c.config.Queues) > 0 {
-		c.notifier.Stop()
-		c.logs.Stop()
+	c.notifier.Stop()
+	if c.duties != nil {
+		c.duties.Stop()
 	}
-	if duties := c.duties.Swap(nil); duties != nil {
-		duties.Stop()
+	if c.logs != nil {
+		c.logs.Stop()
 	}
 	c.running = false
 	return nil
-}
-
-// heed takes a hint.
-func (c *Client) heed(payload string) {
-	switch what, rest, _ := strings.Cut(payload, ":"); what {
-	case "cancel":
-		if id, err := strconv.ParseInt(rest, 10, 64); err == nil {
-			c.executor.Cancel(id)
-		}
-	case "queue":
-		c.executor.BeatNow()
-	default:
-		c.executor.Wake(payload)
-	}
-}
-
-// newDuties makes the scheduler's duties; nil: others do them.
-func (c *Client) newDuties() (*duty.Set, error) {
-	if c.config.DutiesOff {
-		return nil, nil
-	}
-	keeper, err := schema.NewKeeper(c.pool, c.config.Schema, schema.KeeperConfig{Retention: c.config.Retention})
-	if err != nil {
-		return nil, err
-	}
-	return duty.New(c.store, duty.Config{
-		Log: c.log, Lease: c.config.Lease, LostLimit: c.config.LostLimit, NotifyOff: c.config.NotifyOff,
-		BelowMark: c.config.Observer.BelowMark,
-		Keep: func(ctx context.Context) error {
-			_, err := keeper.Maintain(ctx)
-			return err
-		},
-	}), nil
-}
-
-// onClaim tells whoever wants to know of a claim.
-func (c *Client) onClaim(queue string, n int, took time.Duration) {
-	c.config.Observer.Claimed(queue, n, took)
-	if duties := c.duties.Load(); duties != nil && n > 0 {
-		duties.HintBusy()
-	}
 }
 
 // newExecutor makes the part that claims.
@@ -153,13 +95,13 @@ func (c *Client) newExecutor() *executor.Executor {
 		AgeAfter:     c.config.AgeAfter,
 		PollOnly:     c.config.PollOnly,
 		Runner:       newRunner(c),
-		Marks: floor.NewTracker(c.config.Schema, floor.Ready, func(n int) {
-			c.log.Error("tickets found below the low-water mark; please report this", "keys", n)
-			c.config.Observer.BelowMark(string(floor.Ready), n)
-		}),
-		Log:      c.log,
-		OnClaim:  c.onClaim,
-		OnFinish: c.onFinish,
+		Marks:        floor.NewTracker(c.config.Schema, floor.Ready, func(n int) { c.belowMark(string(floor.Ready), n) }),
+		Log:          c.log,
+		OnClaim:      c.claimed,
+		OnFinish: func(tasks []*executor.Task, refused map[*executor.Task]bool, took time.Duration) {
+			c.hintRetries(tasks)
+			c.onFinish(tasks, refused, took)
+		},
 		OnCancel: func() error { return rivertype.ErrJobCancelledRemotely },
 		OnPause:  c.onPause,
 		RetryAt: func(t *executor.Task) *time.Time {

@@ -26,8 +26,11 @@ type Config struct {
 	// by as much. Defaults to 5 s.
 	MoveLook time.Duration
 
-	// Sweep is the time between two rounds of the sweeper and of the keeper. Defaults to one minute.
+	// Sweep is the time between two rounds of the sweeper. Defaults to one minute.
 	Sweep time.Duration
+
+	// KeepEvery is the time between two calls of Keep, the first one being at the start. Defaults to 5 minutes.
+	KeepEvery time.Duration
 
 	// Mark is how the markers work.
 	Mark floor.MarkerConfig
@@ -55,6 +58,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Sweep == 0 {
 		c.Sweep = time.Minute
+	}
+	if c.KeepEvery == 0 {
+		c.KeepEvery = 5 * time.Minute
 	}
 	if c.Reaped == nil {
 		c.Reaped = func(int, int) {}

@@ -3,6 +3,7 @@ package duty
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,6 +17,9 @@ const (
 	moveBatch   = 1000                   // jobs in one transaction
 	moveBusy    = 25 * time.Millisecond  // until the next look when others hold what is due
 	moveRefresh = 200 * time.Millisecond // between two looks at the floor while jobs move
+	moveHinted  = 100 * time.Millisecond // between two looks that hints ask for
+	moveAlert   = time.Second            // between two looks while jobs come and go
+	alertFor    = 10 * time.Second       // since the last of them
 	keyPause    = time.Second            // a job whose unique key is just being inserted waits so long
 )
 
@@ -27,6 +31,8 @@ type Mover struct {
 	hint  bool
 	moved func(n int) // told of every batch
 
+	expected  atomic.Bool // by Expect, since the last look
+	alert     time.Time   // when jobs last came or went
 	refreshed time.Time
 	checked   time.Time
 	unchecked bool // jobs moved since the last look below the floor
@@ -39,8 +45,14 @@ func newMover(st *store.Store, c Config, moved func(n int)) *Mover {
 	}
 }
 
+// Expect tells that jobs are being scheduled. May be called by anyone.
+func (m *Mover) Expect() { m.expected.Store(true) }
+
 // Step moves one batch, and says when the next job is due.
 func (m *Mover) Step(ctx context.Context) (time.Duration, error) {
+	if m.expected.Swap(false) {
+		m.alert = time.Now()
+	}
 	next, err := m.store.NextDue(ctx, m.floor.Floor())
 	if err != nil {
 		return 0, err
@@ -48,17 +60,21 @@ func (m *Mover) Step(ctx context.Context) (time.Duration, error) {
 	if err := m.keepFloor(ctx, next.Newest); err != nil {
 		return 0, err
 	}
-	if !next.Any || next.In > 0 {
-		if next.Any {
-			return min(next.In, m.look), nil
-		}
-		return m.look, nil
+	look := m.look
+	if time.Since(m.alert) < alertFor {
+		look = min(look, moveAlert)
+	}
+	if !next.Any {
+		return look, nil
+	}
+	if next.In > 0 {
+		return min(next.In, look), nil
 	}
 	n, err := m.Move(ctx)
 	if err != nil || n == 0 {
 		return moveBusy, err
 	}
-	m.unchecked = true
+	m.unchecked, m.alert = true, time.Now()
 	m.moved(n)
 	return 0, nil
 }

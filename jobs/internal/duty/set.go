@@ -28,11 +28,17 @@ func New(st *store.Store, config Config) *Set {
 	s := &Set{store: st, config: c, reaper: newReaper(st, c)}
 	s.mover = newMover(st, c, s.hasMoved)
 	s.moving = newLoop("mover", c.Log, s.mover.Step)
+	s.moving.hinted = moveHinted
 	s.marking = s.markLoop("marker", floor.Ready, nil)
 	s.markingTimes = s.markLoop("marker of scheduled jobs", floor.Scheduled, &s.moved)
 	s.loops = []*loop{
 		s.moving, s.marking, s.markingTimes,
 		newLoop("reaper", c.Log, s.reaper.Step),
+	}
+	if c.Keep != nil {
+		s.loops = append(s.loops, newLoop("keeper", c.Log, func(ctx context.Context) (time.Duration, error) {
+			return c.KeepEvery, c.Keep(ctx)
+		}))
 	}
 	return s
 }
@@ -53,8 +59,12 @@ func (s *Set) Stop() {
 	stopping.Wait()
 }
 
-// HintDue tells that a job was scheduled for soon, so that the mover looks at once.
-func (s *Set) HintDue() { s.moving.Hint() }
+// HintDue tells that a job is being scheduled, maybe for soon and maybe in a transaction that is still open, so that the
+// mover looks at once and often for a while.
+func (s *Set) HintDue() {
+	s.mover.Expect()
+	s.moving.Hint()
+}
 
 // HintBusy tells that claims find work, so that the marker does not sleep long. Cheap enough for every claim.
 func (s *Set) HintBusy() { s.marking.Hint() }

@@ -1,0 +1,107 @@
+package jobs
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/peltonq/pelton/internal/notifier"
+	"github.com/peltonq/pelton/internal/sqlfile"
+	"github.com/peltonq/pelton/jobs/internal/duty"
+	"github.com/peltonq/pelton/jobs/internal/executor"
+	"github.com/peltonq/pelton/schema"
+)
+
+// newDuties makes the scheduler's part.
+func (c *Client) newDuties() *duty.Set {
+	keeper := sync.OnceValues(func() (*schema.Keeper, error) {
+		return schema.NewKeeper(c.pool, c.config.Schema, schema.KeeperConfig{Retention: c.config.Retention})
+	})
+	return duty.New(c.store, duty.Config{
+		Log:       c.log,
+		Lease:     c.config.Lease,
+		LostLimit: c.config.LostLimit,
+		NotifyOff: c.config.NotifyOff,
+		BelowMark: c.belowMark,
+		Keep: func(ctx context.Context) error {
+			k, err := keeper()
+			if err != nil {
+				return err
+			}
+			return c.keep(ctx, k)
+		},
+	})
+}
+
+// keep maintains the partitions, and says what hinders that.
+func (c *Client) keep(ctx context.Context, keeper *schema.Keeper) error {
+	report, err := keeper.Maintain(ctx)
+	for _, p := range report.Postponed {
+		c.log.WarnContext(ctx, "partition maintenance is held up", "step", p.String())
+	}
+	return err
+}
+
+func (c *Client) belowMark(relation string, n int) {
+	c.log.Error("rows found below a low-water mark; please report this", "table", relation, "keys", n)
+	c.config.Observer.BelowMark(relation, n)
+}
+
+// newNotifier makes the listener for hints.
+func (c *Client) newNotifier() *notifier.Notifier {
+	return notifier.New(c.pool, notifier.Config{
+		Channel: sqlfile.WakeChannel(c.config.Schema), Log: c.log, Hint: c.hinted, Connected: c.executor.WakeAll,
+	})
+}
+
+// hinted passes a hint on: a line with work, a running job that was cancelled, or a queue that was paused or resumed.
+func (c *Client) hinted(payload string) {
+	switch what, rest, _ := strings.Cut(payload, ":"); what {
+	case "cancel":
+		if id, err := strconv.ParseInt(rest, 10, 64); err == nil {
+			c.executor.Cancel(id)
+		}
+	case "queue":
+		c.executor.BeatNow()
+	default:
+		c.executor.Wake(payload)
+	}
+}
+
+// claimed tells the observer, and the marker that the line moves.
+func (c *Client) claimed(queue string, n int, took time.Duration) {
+	if n > 0 && c.duties != nil {
+		c.duties.HintBusy()
+	}
+	c.config.Observer.Claimed(queue, n, took)
+}
+
+// hintRetries tells the mover of runs that wait for a retry.
+func (c *Client) hintRetries(tasks []*executor.Task) {
+	if c.duties == nil {
+		return
+	}
+	for _, t := range tasks {
+		if t.Result.Due != nil {
+			c.duties.HintDue()
+			return
+		}
+	}
+}
+
+// hintScheduled tells the mover of jobs that are inserted for later.
+func (c *Client) hintScheduled(prepared []*rivertype.JobInsertParams) {
+	if c.duties == nil {
+		return
+	}
+	for _, p := range prepared {
+		if p.ScheduledAt != nil {
+			c.duties.HintDue()
+			return
+		}
+	}
+}

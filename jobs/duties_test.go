@@ -1,0 +1,117 @@
+package jobs_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/riverqueue/river"
+
+	"github.com/peltonq/pelton/internal/pgtest"
+	"github.com/peltonq/pelton/schema/schematest"
+)
+
+func TestScheduledJobsAndRetriesRun(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t)
+	var tries atomic.Int32
+	done := make(chan time.Time, 1)
+	c := config(func(_ context.Context, job *river.Job[taskArgs]) error {
+		if tries.Add(1) == 1 {
+			return errors.New("not yet")
+		}
+		done <- time.Now()
+		return nil
+	})
+	c.RetryPolicy = atOnce{}
+	client := start(t, pool, c)
+	due := time.Now().Add(300 * time.Millisecond)
+	insert(t, client, 1, &river.InsertOpts{ScheduledAt: due})
+	select {
+	case at := <-done:
+		if at.Before(due) {
+			t.Fatalf("ran %v before its time", due.Sub(at))
+		}
+	case <-time.After(patience):
+		t.Fatal("the scheduled job does not run")
+	}
+}
+
+// A process that left leases and no sign of life: its jobs run elsewhere, each once more.
+func TestJobsOfADeadProcessRunElsewhere(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t)
+	var ran atomic.Int32
+	c := config(func(context.Context, *river.Job[taskArgs]) error {
+		ran.Add(1)
+		return nil
+	})
+	client := newClient(t, pool, c)
+	for n := range 5 {
+		insert(t, client, n, nil)
+	}
+	_, err := pool.Exec(t.Context(), `
+		WITH dead AS (INSERT INTO pelton.executor (pid, name, host) VALUES (1, 'dead', 'h') RETURNING id),
+			taken AS (DELETE FROM pelton.job_ready RETURNING job_ids, seq)
+		INSERT INTO pelton.job_lease (executor, no, job_ids) SELECT id, seq, job_ids FROM taken, dead`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, pool, c)
+	pgtest.Eventually(t, patience, func() bool { return ran.Load() == 5 }, "the jobs to run")
+	var lost int
+	if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pelton.job_attempt WHERE outcome = 'lost'`).Scan(&lost); err != nil || lost != 5 {
+		t.Fatalf("%d runs are recorded as lost, want 5 (%v)", lost, err)
+	}
+}
+
+// The database is away for longer than the lease while a job runs. When it is back nobody is dead: the job ends once.
+func TestNobodyIsReapedAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	dsn := schematest.DSN(t)
+	direct, proxy := pgtest.Pool(t, dsn), pgtest.NewProxy(t, dsn)
+	begun, finish := make(chan struct{}, 10), make(chan struct{})
+	c := config(func(context.Context, *river.Job[taskArgs]) error {
+		begun <- struct{}{}
+		<-finish
+		return nil
+	})
+	c.DutiesOff = true
+	start(t, pgtest.Pool(t, proxy.DSN()), c)
+	scheduler := config(nil)
+	scheduler.Queues, scheduler.Workers = nil, nil
+	start(t, pgtest.Pool(t, proxy.DSN()), scheduler)
+	insert(t, newClient(t, direct, c), 1, nil)
+	<-begun
+	proxy.Down()
+	<-time.After(3 * c.Lease)
+	proxy.Up()
+	var before int64
+	pgtest.Retry(t, patience, func(ctx context.Context) error { // the scheduler looks and the executor beats again
+		var beat int64
+		if err := direct.QueryRow(ctx, `SELECT beat FROM pelton.executor`).Scan(&beat); err != nil {
+			return err
+		}
+		if before == 0 {
+			before = beat
+		}
+		if beat < before+40 {
+			return errors.New("the executor does not beat again")
+		}
+		return nil
+	})
+	close(finish)
+	pgtest.Retry(t, patience, func(ctx context.Context) error {
+		var outcomes string
+		err := direct.QueryRow(ctx, `SELECT coalesce(string_agg(outcome::text, ' '), '') FROM pelton.job_attempt`).Scan(&outcomes)
+		if err == nil && outcomes != "completed" {
+			err = errors.New("attempts: " + outcomes)
+		}
+		return err
+	})
+	if len(begun) > 0 {
+		t.Fatal("the job ran twice")
+	}
+}
