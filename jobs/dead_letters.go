@@ -24,6 +24,7 @@ type Redriven = store.Redriven
 const (
 	DeadExhausted = store.Exhausted // it used up its attempts
 	DeadPoison    = store.Poison    // it was lost with its process again and again
+	DeadConflict  = store.Conflict  // its unique key was taken by another job while it waited for a retry
 )
 
 // DeadFilter says which dead letters are meant. Zero fields filter nothing.
@@ -31,7 +32,7 @@ type DeadFilter struct {
 	IDs    []int64
 	Kinds  []string
 	Queues []string
-	Reason string    // DeadExhausted or DeadPoison
+	Reason string    // DeadExhausted, DeadPoison or DeadConflict
 	Since  time.Time // of death, including
 	Until  time.Time // of death, excluding
 }

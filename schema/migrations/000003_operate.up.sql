@@ -442,6 +442,51 @@ BEGIN
     ON CONFLICT DO NOTHING RETURNING job_id, run;
 END $$;
 
+-- honour_in_line ends runs of these jobs that must not start and still wait in the line: for lines that nobody claims from, as
+-- their queue is paused or has no executor. It takes their tickets as a claim does, skipping those that somebody holds, puts
+-- the rest of each back under its seq, and ends the runs in the same transaction, so it needs no lease. Reads the line whole.
+-- Returns what honour_voids does.
+CREATE FUNCTION pelton.honour_in_line(ids bigint[]) RETURNS TABLE (job_id bigint, run integer, outcome text)
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_custom_plan AS $$
+#variable_conflict use_column
+DECLARE
+    taken record;
+    again record;
+BEGIN
+    WITH head AS MATERIALIZED (
+        SELECT r.ctid AS tid FROM pelton.job_ready r
+        WHERE r.ctid = ANY (ARRAY(SELECT w.ctid FROM pelton.job_ready w, unnest(w.job_ids) AS u(id)
+            WHERE u.id IN (SELECT unnest(ids))))
+        FOR UPDATE SKIP LOCKED
+    ), gone AS (
+        DELETE FROM pelton.job_ready WHERE ctid = ANY (ARRAY(SELECT tid FROM head))
+        RETURNING seq, entered_at, priority, line, job_ids, runs, attempts
+    ), each AS MATERIALIZED (
+        SELECT g.seq, g.entered_at, g.priority, g.line, u.id, coalesce(u.run, 1) AS run, coalesce(u.attempts, 0::smallint) AS attempts,
+            u.n, pelton.voided(u.id, coalesce(u.run, 1)) IS NOT NULL AS doomed
+        FROM gone g, unnest(g.job_ids, g.runs, g.attempts) WITH ORDINALITY AS u(id, run, attempts, n)
+    ), rest AS (
+        INSERT INTO pelton.job_ready (seq, entered_at, priority, line, job_ids, runs, attempts)
+        SELECT e.seq, e.entered_at, e.priority, e.line, array_agg(e.id ORDER BY e.n), array_agg(e.run ORDER BY e.n),
+            array_agg(e.attempts ORDER BY e.n)
+        FROM each e WHERE NOT e.doomed GROUP BY e.seq, e.entered_at, e.priority, e.line
+    )
+    SELECT array_agg(e.id) AS ids, array_agg(e.run) AS runs, array_agg(e.attempts) AS attempts INTO taken FROM each e WHERE e.doomed;
+    FOR again IN
+        SELECT h.job_id, h.run, h.outcome, t.attempts
+        FROM pelton.honour_voids(taken.ids, taken.runs, taken.attempts) h
+        JOIN unnest(taken.ids, taken.runs, taken.attempts) AS t(id, run, attempts) ON t.id = h.job_id AND t.run = h.run
+    LOOP
+        IF again.outcome = 'none' THEN
+            PERFORM pelton.enter_line(again.job_id, again.run, again.attempts);
+        END IF;
+        job_id := again.job_id;
+        run := again.run;
+        outcome := again.outcome;
+        RETURN NEXT;
+    END LOOP;
+END $$;
+
 -- sweep_voids removes voids whose run has ended and whose ticket nobody has any more, at most n of those older than grace.
 -- Reads the line and the leases whole. Returns how many it removed.
 CREATE FUNCTION pelton.sweep_voids(grace interval DEFAULT '1 minute', n integer DEFAULT 1000) RETURNS bigint
@@ -453,10 +498,10 @@ BEGIN
         SELECT v.job_id, v.run, v.reason FROM pelton.job_void v WHERE v.at < clock_timestamp() - grace ORDER BY v.at LIMIT n
     ), waits AS MATERIALIZED (
         SELECT u.id, coalesce(u.run, 1) AS run FROM pelton.job_ready r, unnest(r.job_ids, r.runs) AS u(id, run)
-        WHERE r.job_ids && ARRAY(SELECT o.job_id FROM old o)
+        WHERE u.id IN (SELECT o.job_id FROM old o)
         UNION ALL
         SELECT u.id, coalesce(u.run, 1) FROM pelton.job_lease l, unnest(l.job_ids, l.runs) AS u(id, run)
-        WHERE l.job_ids && ARRAY(SELECT o.job_id FROM old o)
+        WHERE u.id IN (SELECT o.job_id FROM old o)
         UNION ALL
         SELECT s.job_id, s.run FROM pelton.job_scheduled s WHERE s.job_id = ANY (ARRAY(SELECT o.job_id FROM old o))
         UNION ALL

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river/rivertype"
@@ -225,5 +226,45 @@ func TestDeleteOfARunBeingTaken(t *testing.T) {
 	d.release(id)
 	d.cancelWaiting(0, nil)
 	d.want(0, "jobs put off", `SELECT count(*) FROM pelton.job_scheduled`)
+	d.noneLost()
+}
+
+// Nobody claims from a paused line; voids in it are met by a duty, which leaves the other jobs of the ticket where they are.
+func TestHonourInLine(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	ctx := t.Context()
+	var ids []int64
+	for range 6 {
+		ids = append(ids, d.insert(nil))
+	}
+	d.exec(`DELETE FROM pelton.job_ready`)
+	d.exec(`INSERT INTO pelton.job_ready (priority, line, job_ids) VALUES (1, 'default', $1), (1, 'default', $2)`, ids[:5], ids[5:])
+	d.cancel(d.Pool, ids[0], rivertype.JobStateCancelled)
+	d.move(d.Pool, ids[2], "other")
+	if _, err := d.Delete(ctx, d.Pool, ids[4:5], ""); err != nil {
+		t.Fatal(err)
+	}
+	d.cancel(d.Pool, ids[5], rivertype.JobStateCancelled)
+	back := d.begin() // somebody takes the last one back, and stays open
+	d.retry(back, ids[5], rivertype.JobStateAvailable)
+
+	if n, err := d.HonourInLine(ctx, time.Hour, 100); err != nil || n != 0 {
+		t.Fatalf("ended %d fresh ones, %v", n, err)
+	}
+	if n, err := d.HonourInLine(ctx, 0, 100); err != nil || n != 3 {
+		t.Fatalf("ended %d, %v, want 3", n, err)
+	}
+	d.want(1, "tickets with the rest, under the old seq", `SELECT count(*) FROM pelton.job_ready r
+		WHERE r.job_ids = $1 AND r.seq < (SELECT min(seq) FROM pelton.job_ready WHERE job_ids <> $1)`, []int64{ids[1], ids[3]})
+	d.want(1, "tickets of the moved one", `SELECT count(*) FROM pelton.job_ready WHERE line = 'other' AND runs = '{2}'`)
+	d.want(1, "voids", `SELECT count(*) FROM pelton.job_void`)
+	d.wantRuns(ids[0], "1 cancelled 0")
+	d.commit(back)
+	if n, err := d.HonourInLine(ctx, 0, 100); err != nil || n != 1 {
+		t.Fatalf("met %d stale tickets, %v, want 1", n, err)
+	}
+	d.wantState(ids[5], rivertype.JobStateAvailable)
+	d.want(0, "voids", `SELECT count(*) FROM pelton.job_void`)
 	d.noneLost()
 }

@@ -36,7 +36,7 @@ type DeadLetter struct {
 	Priority    int
 	MaxAttempts int
 	Attempt     int
-	Reason      string // exhausted or poison
+	Reason      string // exhausted, poison or conflict
 	Kind        string
 	Queue       string
 	Error       string // of the last run

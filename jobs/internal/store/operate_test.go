@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/peltonq/pelton/internal/pgtest"
@@ -24,7 +25,11 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	return &desk{Store: store.New(schematest.Pool(t), "pelton"), t: t}
+	// The steps of this desk run as single statements; the store's own transactions are READ COMMITTED.
+	pool := schematest.Pool(t, func(c *pgxpool.Config) {
+		c.ConnConfig.RuntimeParams["default_transaction_isolation"] = "read committed"
+	})
+	return &desk{Store: store.New(pool, "pelton"), t: t}
 }
 
 // insert puts one job in and returns its id.

@@ -126,6 +126,59 @@ func (s *Store) CancelWaiting(ctx context.Context, ids []int64) (int, error) {
 	return len(ended), s.DropVoids(ctx, ended)
 }
 
+// HonourInLine ends runs whose voids, at most n, are older than grace and whose tickets wait in a line that nobody claims
+// from: a paused queue, or one without an executor. It returns how many tickets' runs it ended. It reads the line whole, if
+// there is such a void: a duty for every few seconds.
+func (s *Store) HonourInLine(ctx context.Context, grace time.Duration, n int) (int, error) {
+	var ids []int64
+	err := s.Tx(ctx, Limits{}, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, s.sql.Get("old_voids"), grace.Microseconds(), n)
+		if err != nil {
+			return err
+		}
+		ids, err = pgx.CollectRows(rows, pgx.RowTo[int64])
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("read old voids: %w", err)
+	}
+	return s.honourInLine(ctx, ids)
+}
+
+// honourInLine halves the jobs while somebody holds one of them; a held job is left where it is.
+func (s *Store) honourInLine(ctx context.Context, ids []int64) (int, error) {
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	var done []Honoured
+	err := s.Tx(ctx, honourLimits, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, s.sql.Get("honour_in_line"), ids)
+		if err != nil {
+			return err
+		}
+		done, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (Honoured, error) {
+			var h Honoured
+			err := row.Scan(&h.JobID, &h.Run, &h.Outcome)
+			return h, err
+		})
+		return err
+	})
+	switch {
+	case err == nil:
+		return len(done), s.DropVoids(ctx, done)
+	case SQLState(err) != LockNotAvailable && SQLState(err) != DeadlockDetected:
+		return 0, fmt.Errorf("end voided runs in the line: %w", err)
+	case len(ids) == 1:
+		return 0, nil
+	}
+	left, err := s.honourInLine(ctx, ids[:len(ids)/2])
+	if err != nil {
+		return left, err
+	}
+	right, err := s.honourInLine(ctx, ids[len(ids)/2:])
+	return left + right, err
+}
+
 // SweepVoids removes at most n voids that are older than grace and that nobody's ticket asks for any more, and returns how
 // many. It reads the line whole: a duty for every minute or so.
 func (s *Store) SweepVoids(ctx context.Context, grace time.Duration, n int) (removed int64, err error) {
