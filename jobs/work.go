@@ -56,12 +56,20 @@ func (r *runner) Run(ctx context.Context, t *executor.Task) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	t.Bind(cancel)
 	w.log = r.client.logs.Run(row.ID, int(t.Run))
-	ended := w.do(withWork(ctx, w), kind.around)
+	ended := ending{err: errors.New("the worker ended its goroutine by runtime.Goexit")}
+	defer func() {
+		w.end(ctx, ended)
+		cancel(nil)
+	}()
+	ended = w.do(withWork(ctx, w), kind.around)
+}
+
+// end stores the rest of the job's log and decides what the end of the work means.
+func (w *work) end(ctx context.Context, ended ending) {
 	if err := w.log.Close(ctx); err != nil && ctx.Err() == nil {
-		r.client.log.WarnContext(ctx, "the rest of a job's log is stored later", "job_id", row.ID, "error", err)
+		w.client.log.WarnContext(ctx, "the rest of a job's log is stored later", "job_id", w.row.ID, "error", err)
 	}
 	w.result(ctx, ended)
-	cancel(nil)
 }
 
 // work is one run of a job while it is worked.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -151,6 +152,7 @@ func TestWorkOutcomes(t *testing.T) {
 		{"error", at("", errors.New("no luck")), 1, "discarded", "no luck"},
 		{"panic", func(*river.Job[taskArgs]) error { panic("oh no") }, 1, "discarded", "oh no"},
 		{"cancel", at("", river.JobCancel(errors.New("give up"))), 5, "cancelled", "give up"},
+		{"goexit", func(*river.Job[taskArgs]) error { runtime.Goexit(); return nil }, 1, "discarded", "Goexit"},
 		{"nul", at("", errors.New("a\x00b\xff")), 1, "discarded", `a\0b` + "\uFFFD"},
 		{"snooze", func(*river.Job[taskArgs]) error {
 			if snoozed.Add(1) < 3 {

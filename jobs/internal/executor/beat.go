@@ -100,6 +100,18 @@ func (e *Executor) heed(ctx context.Context, executor int64, r store.BeatResult)
 	e.setKindLines(r.KindLines)
 }
 
+// handBackRest hands back what is still leased when nothing runs any more: claims whose answer was lost.
+func (e *Executor) handBackRest(ctx context.Context) {
+	id := e.id.Load()
+	r, err := e.store.Beat(ctx, id, nil, nil, nil)
+	if err == nil && len(r.Leases) > 0 {
+		err = e.store.HandBackLeases(ctx, id, r.Leases)
+	}
+	if err != nil {
+		e.log.WarnContext(ctx, "hand back what is left; the reaper will", "error", err)
+	}
+}
+
 // pause stops or resumes claiming.
 func (q *queue) pause(paused bool) {
 	if q.paused.Swap(paused) == paused {

@@ -118,6 +118,7 @@ func (e *Executor) drain(ctx context.Context, claims *sync.WaitGroup) {
 	e.upkeep.Stop()
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
+	e.handBackRest(ctx)
 	if err := e.store.Unregister(ctx, e.id.Load()); err != nil {
 		e.log.WarnContext(ctx, "executor could not say goodbye; its row will be found dead", "error", err)
 	}

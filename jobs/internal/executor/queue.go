@@ -98,7 +98,7 @@ func (q *queue) claim(ctx, working context.Context, n int) (int, error) {
 	tickets := q.tickets(n)
 	executor := q.e.id.Load()
 	first := q.e.leases.ask(executor, tickets)
-	claimed, err := q.e.store.Claim(ctx, store.ClaimParams{
+	claimed, err := q.e.store.Claim(context.WithoutCancel(ctx), store.ClaimParams{
 		Executor: executor, FirstLease: first, Heads: q.heads(), Tickets: tickets, Jobs: n,
 	})
 	taken, jobs := map[int64]int{}, 0
@@ -121,6 +121,10 @@ func (q *queue) claim(ctx, working context.Context, n int) (int, error) {
 		return jobs, err
 	}
 	q.e.tasks.add(tasks)
+	if ctx.Err() != nil {
+		q.handBack(tasks)
+		return jobs, nil
+	}
 	q.slots.start(working, tasks)
 	return jobs, nil
 }
@@ -173,8 +177,8 @@ func (q *queue) lines() []string {
 
 // run has a task worked and passes the result on.
 func (q *queue) run(ctx context.Context, t *Task) {
+	defer q.e.finish.add(t)
 	q.e.config.Runner.Run(ctx, t)
-	q.e.finish.add(t)
 }
 
 // handBack ends unstarted tasks uncounted; they go back into their lines at once.

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	shortPoll    = 25 * time.Millisecond // between looks while writers are open
+	shortPoll    = 10 * time.Millisecond // between looks while writers are open
 	shortPolling = 2 * time.Second       // at most for so long
 	firstIdle    = 100 * time.Millisecond
 )
@@ -20,18 +20,20 @@ func (q *queue) rest(ctx context.Context) {
 		q.pollAlone(ctx)
 		return
 	}
+	if q.pollWhileWriting(ctx) {
+		return
+	}
 	executor, lines := q.e.id.Load(), q.lines()
 	if err := q.e.store.Sleep(ctx, executor, lines); err != nil {
 		q.await(ctx, q.e.config.PollInterval)
 		return
 	}
-	if q.stayAwake(ctx) {
-		q.awake(ctx, executor, lines)
-		return
+	// Once more: whoever committed before this queue was on the list sent no hint.
+	if !q.pollWhileWriting(ctx) {
+		q.resting.Store(true)
+		q.await(ctx, 0)
+		q.resting.Store(false)
 	}
-	q.resting.Store(true)
-	q.await(ctx, 0)
-	q.resting.Store(false)
 	q.awake(ctx, executor, lines)
 }
 
@@ -44,9 +46,9 @@ func (q *queue) awake(ctx context.Context, executor int64, lines []string) {
 	}
 }
 
-// stayAwake looks once more after registering, and goes on looking while transactions are open that may commit a ticket:
-// those have looked for sleepers before this one registered. It tells whether there is work.
-func (q *queue) stayAwake(ctx context.Context) bool {
+// pollWhileWriting looks, and goes on looking for a while as long as transactions are open that may commit a ticket: they may
+// have looked for sleepers before this queue was on the list. It tells whether there is work.
+func (q *queue) pollWhileWriting(ctx context.Context) bool {
 	for start := time.Now(); ; {
 		work, writers, err := q.e.store.LookAgain(ctx, q.plainHeads())
 		if err != nil || ctx.Err() != nil {

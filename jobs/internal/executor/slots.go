@@ -102,9 +102,8 @@ func (s *slots) work(ctx context.Context) {
 			s.next++
 			s.scout(ctx)
 			s.mu.Unlock()
-			s.run(ctx, t)
+			s.runOne(ctx, t)
 			s.mu.Lock()
-			s.release(1)
 		}
 		if s.closed {
 			s.mu.Unlock()
@@ -120,6 +119,21 @@ func (s *slots) work(ctx context.Context) {
 		}
 		s.scouting = false
 	}
+}
+
+// runOne runs a task and frees its slot, also when the worker ends this goroutine by runtime.Goexit.
+func (s *slots) runOne(ctx context.Context, t *Task) {
+	lives := false
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.release(1)
+		if !lives { // somebody else must look after the waiting tasks
+			s.scout(ctx)
+		}
+	}()
+	s.run(ctx, t)
+	lives = true
 }
 
 // release frees slots, and tells when a claim may be worth while. The lock is held.

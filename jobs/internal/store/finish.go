@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -62,6 +63,9 @@ func (s *Store) finishFull(ctx context.Context, executor int64, results []*Resul
 	recorded := make(map[RunKey]bool, len(results))
 	dead := deadIDs(results)
 	err := s.Tx(ctx, finishLimits, func(tx pgx.Tx) error {
+		if err := s.findPlaces(ctx, tx, results); err != nil {
+			return err
+		}
 		keys, err := s.insertAttempts(ctx, tx, executor, results)
 		if err != nil {
 			return err
@@ -78,6 +82,29 @@ func (s *Store) finishFull(ctx context.Context, executor int64, results []*Resul
 		return nil, fmt.Errorf("finish %d runs: %w", len(results), err)
 	}
 	return recorded, nil
+}
+
+// findPlaces looks up where runs that go back into the line at once belong now: a person may have moved the job while it ran.
+func (s *Store) findPlaces(ctx context.Context, db DB, results []*Result) error {
+	var ids []int64
+	for _, r := range results {
+		if r.Due == nil && !r.Outcome.Final() && r.Outcome != state.Parked {
+			ids = append(ids, r.JobID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	places, err := s.Places(ctx, db, ids)
+	if err != nil {
+		return err
+	}
+	for _, r := range results {
+		if p, moved := places[r.JobID]; moved && !strings.HasPrefix(r.Line, p.Line+"/") {
+			r.Line, r.Priority = p.Line, p.Priority
+		}
+	}
+	return nil
 }
 
 // InsertAttemptTx records one run in the caller's transaction, for CompleteTx; false: somebody else had ended it.
