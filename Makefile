@@ -31,7 +31,7 @@ vet: ## Run go vet
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run the linters, the import table among them
-	$(GOLANGCI_LINT) run ./...
+	$(GOLANGCI_LINT) run --allow-parallel-runners ./...
 
 .PHONY: fmt
 fmt: $(GOLANGCI_LINT) ## Format all Go files

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/internal/pgtest"
+	"github.com/peltonq/pelton/internal/postgres"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m, pgtest.CheckLeaks()) }
@@ -165,4 +166,26 @@ func (r *recorder) Helper() {}
 func (r *recorder) Fatalf(format string, args ...any) {
 	r.said = fmt.Sprintf(format, args...)
 	runtime.Goexit()
+}
+
+func TestNewClusterIsOnesOwn(t *testing.T) {
+	t.Parallel()
+	cluster := pgtest.NewCluster(t, postgres.Config{NoSync: true, Settings: map[string]string{"work_mem": "3MB"}})
+	if cluster.PID() == pgtest.Cluster(t).PID() {
+		t.Fatal("it is the shared one")
+	}
+	pool := pgtest.Pool(t, cluster.DSN("postgres"))
+	if got := value[string](t, pool, "SHOW work_mem"); got != "3MB" {
+		t.Errorf("work_mem = %s", got)
+	}
+	if err := cluster.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := pool.Ping(t.Context()); err == nil {
+		t.Error("it answers")
+	}
+	if err := cluster.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pgtest.Retry(t, 30*time.Second, pool.Ping)
 }

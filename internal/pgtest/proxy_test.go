@@ -104,6 +104,25 @@ func TestAnswerToCommitLost(t *testing.T) {
 	}
 }
 
+func TestNothingOfALostAnswerArrives(t *testing.T) {
+	t.Parallel()
+	proxy, session, direct := through(t)
+	cut := proxy.CutAfterSend(pgtest.SQL("returning"))
+	results := session.PgConn().Exec(t.Context(), "INSERT INTO thing SELECT generate_series(1, 20000) RETURNING id")
+	for results.NextResult() {
+		if results.ResultReader().NextRow() {
+			t.Error("a row arrived")
+		}
+	}
+	if err := results.Close(); err == nil {
+		t.Error("the statement was answered")
+	}
+	await(t, cut)
+	if n := things(t, direct); n != 20_000 {
+		t.Errorf("%d rows: the server did not carry it out before the cut", n)
+	}
+}
+
 func TestCommitLost(t *testing.T) {
 	t.Parallel()
 	proxy, session, direct := through(t)

@@ -30,6 +30,10 @@ func newWorkdir() (*workdir, error) {
 		return nil, err
 	}
 	sweep(parent)
+	return newWorkdirIn(parent)
+}
+
+func newWorkdirIn(parent string) (*workdir, error) {
 	path, err := os.MkdirTemp(parent, workdirPrefix)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -8,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 func TestServerDiesWithItsOwner(t *testing.T) {
@@ -18,6 +21,37 @@ func TestServerDiesWithItsOwner(t *testing.T) {
 	}
 	kill()
 	eventually(t, "the server's end", func() bool { return processGone(server) })
+}
+
+func TestKillLeavesNothingRunning(t *testing.T) {
+	t.Parallel()
+	cluster := startCluster(t, madeConfig(t))
+	for range 10 {
+		session, err := pgx.Connect(t.Context(), cluster.DSN("postgres"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = session.Close(context.Background()) }()
+	}
+	postmaster := cluster.PID()
+	living, err := children(postmaster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(living) < 13 {
+		t.Errorf("%d processes", len(living))
+	}
+	if err := cluster.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if !processGone(postmaster) {
+		t.Error("the postmaster runs")
+	}
+	for pid := range living {
+		if stat, err := readStat(pid); err == nil && stat.state != "Z" && stat.state != "X" {
+			t.Errorf("process %d is in state %s", pid, stat.state)
+		}
+	}
 }
 
 func TestOrdinaryUser(t *testing.T) {

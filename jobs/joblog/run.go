@@ -22,6 +22,14 @@ func (w *Writer) Run(jobID int64, run int) *Run {
 	return &Run{writer: w, jobID: jobID, run: int32(run)}
 }
 
+// Number is the run's number; 0 of a nil Run.
+func (r *Run) Number() int {
+	if r == nil {
+		return 0
+	}
+	return int(r.run)
+}
+
 // Stream returns a writer to one of the run's streams: Stdout, Stderr, LogLines or Reports. It takes the bytes as they are,
 // keeps none of the slices given to it, waits while the database cannot keep up (see the package), and fails with ErrClosed
 // after Close. It panics if there is no such stream.

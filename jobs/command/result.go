@@ -1,0 +1,73 @@
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// Result is the output of a command job's run.
+type Result struct {
+	ExitCode int     `json:"exit_code"`         // of the last program; 128 + the signal's number if a signal ended it
+	Signal   string  `json:"signal,omitempty"`  // the signal that ended it, as "SIGKILL"
+	Seconds  float64 `json:"duration_seconds"`  // of the whole run
+	Command  int     `json:"command,omitempty"` // with several commands: the last one run, from 1
+}
+
+// ExitError says that a program did not exit with 0.
+type ExitError struct {
+	Program  string
+	ExitCode int
+	Signal   string // empty unless a signal ended the program
+	Stderr   string // its last lines
+}
+
+func (e *ExitError) Error() string {
+	how := fmt.Sprintf("exited with code %d", e.ExitCode)
+	if e.Signal != "" {
+		how = "was ended by " + e.Signal
+	}
+	if e.Stderr == "" {
+		return fmt.Sprintf("program %q %s", e.Program, how)
+	}
+	return fmt.Sprintf("program %q %s; its last lines on stderr:\n%s", e.Program, how, e.Stderr)
+}
+
+func (r *Result) take(state *os.ProcessState) {
+	r.ExitCode, r.Signal = outcome(state)
+}
+
+func seconds(d time.Duration) float64 { return float64(d.Milliseconds()) / 1000 }
+
+const (
+	lastBytes = 4 << 10
+	lastLines = 10
+)
+
+// lastOutput keeps the end of what is written to it.
+type lastOutput struct {
+	data []byte
+	cut  bool
+}
+
+func (l *lastOutput) add(p []byte) {
+	l.data = append(l.data, p...)
+	if over := len(l.data) - lastBytes; over > 0 {
+		l.cut = true
+		l.data = append(l.data[:0], l.data[over:]...)
+	}
+}
+
+// String returns the last lines as text that any database takes.
+func (l *lastOutput) String() string {
+	data := bytes.TrimRight(l.data, "\r\n")
+	lines := bytes.Split(data, []byte("\n"))
+	if l.cut && len(lines) > 1 {
+		lines = lines[1:] // only a part of it is known
+	}
+	lines = lines[max(0, len(lines)-lastLines):]
+	text := strings.ToValidUTF8(string(bytes.Join(lines, []byte("\n"))), "\uFFFD")
+	return strings.ReplaceAll(text, "\x00", "\uFFFD")
+}
