@@ -54,7 +54,7 @@ type client interface {
 }
 
 // engines in the order in which they are known.
-var engines = []engine{riverEngine{}}
+var engines = []engine{peltonEngine{}, riverEngine{}}
 
 // chooseEngines finds engines by name; none means all.
 func chooseEngines(names []string) ([]engine, error) {

@@ -77,7 +77,7 @@ func (c *peltonClient) insertBulk(ctx context.Context, params []river.InsertMany
 }
 
 func (c *peltonClient) start(ctx context.Context) error { return c.Start(ctx) }
-func (c *peltonClient) stop(ctx context.Context) error  { return fmt.Errorf("not yet: %w", ctx.Err()) }
+func (c *peltonClient) stop(ctx context.Context) error  { return c.Stop(ctx) }
 func (c *peltonClient) fault() error                    { return c.watch.fault() }
 
 // peltonWatch notices what must not happen.
