@@ -40,6 +40,8 @@ type clientOptions struct {
 	workers int // 0: a client that only inserts
 	worker  river.Worker[noopArgs]
 	log     *slog.Logger
+	// dutiesOff leaves the scheduler's duties out, where an engine can.
+	dutiesOff bool
 }
 
 // client is one engine's client on one database.
