@@ -40,6 +40,8 @@ type clientOptions struct {
 	workers int // 0: a client that only inserts
 	worker  river.Worker[noopArgs]
 	log     *slog.Logger
+	// dutiesOff leaves the scheduler's duties out, where an engine can.
+	dutiesOff bool
 }
 
 // client is one engine's client on one database.
@@ -54,7 +56,7 @@ type client interface {
 }
 
 // engines in the order in which they are known.
-var engines = []engine{riverEngine{}}
+var engines = []engine{peltonEngine{}, riverEngine{}}
 
 // chooseEngines finds engines by name; none means all.
 func chooseEngines(names []string) ([]engine, error) {

@@ -19,6 +19,8 @@ type IdleConfig struct {
 	Settle time.Duration
 	// Engines as in [DrainConfig]. Defaults to Pelton alone: River is set to poll often here, and that is what it would show.
 	Engines []string
+	// DutiesOff measures a Pelton client that only executes: the scheduler's duties are left to another process.
+	DutiesOff bool
 	// JSON, PGBin and Logger as in [DrainConfig].
 	JSON   bool
 	PGBin  string
@@ -31,6 +33,7 @@ type IdleConfig struct {
 type IdleReport struct {
 	Scenario string                    `json:"scenario"`
 	Seconds  float64                   `json:"seconds"`
+	Duties   bool                      `json:"duties"`
 	Postgres string                    `json:"postgres"`
 	Engines  map[string]IdleStatements `json:"engines"`
 }
@@ -87,7 +90,7 @@ func Idle(ctx context.Context, config IdleConfig, out io.Writer) (report IdleRep
 		return IdleReport{}, fmt.Errorf("idle: %w", err)
 	}
 	report = IdleReport{
-		Scenario: "idle", Seconds: config.For.Seconds(), Postgres: s.cluster.Version(), Engines: map[string]IdleStatements{},
+		Scenario: "idle", Seconds: config.For.Seconds(), Duties: !config.DutiesOff, Postgres: s.cluster.Version(), Engines: map[string]IdleStatements{},
 	}
 	for _, e := range chosen {
 		counted, err := s.idle(ctx, e, config)
@@ -106,7 +109,9 @@ func Idle(ctx context.Context, config IdleConfig, out io.Writer) (report IdleRep
 }
 
 func (s *server) idle(ctx context.Context, e engine, config IdleConfig) (counted IdleStatements, err error) {
-	options := clientOptions{workers: 100, worker: &noopWorker{tally: newTally(0)}, log: config.Logger}
+	options := clientOptions{
+		workers: 100, worker: &noopWorker{tally: newTally(0)}, log: config.Logger, dutiesOff: config.DutiesOff,
+	}
 	err = s.withStarted(ctx, e, options, func(string, client) error {
 		if err := pause(ctx, config.Settle); err != nil {
 			return err

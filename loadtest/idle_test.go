@@ -37,7 +37,7 @@ func TestCountIdle(t *testing.T) {
 	t.Parallel()
 	got := countIdle(peltonEngine{}, []statement{
 		{Query: "-- a comment\nSELECT 1", Calls: 2},
-		{Query: "UPDATE pelton.executor SET beat = beat + 1", Calls: 6},
+		{Query: "UPDATE \"pelton\".executor SET beat = beat + 1", Calls: 6},
 	}, 30*time.Second)
 	if got.PerMinute != 4 || got.HeartbeatPerMinute != 12 || got.Statements[0].Query[:6] != "UPDATE" || got.Statements[1].Query != "SELECT 1" {
 		t.Errorf("got %+v", got)

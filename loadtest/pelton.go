@@ -26,7 +26,7 @@ func (peltonEngine) prepare(ctx context.Context, dsn string) error {
 
 func (peltonEngine) open(pool *pgxpool.Pool, options clientOptions) (client, error) {
 	watch := &peltonWatch{}
-	config := &jobs.Config{Logger: options.log, Observer: watch}
+	config := &jobs.Config{Logger: options.log, Observer: watch, DutiesOff: options.dutiesOff}
 	if options.workers > 0 {
 		config.Queues = map[string]jobs.QueueConfig{queueName: {MaxWorkers: options.workers}}
 		config.Workers = jobs.NewWorkers()
@@ -53,7 +53,7 @@ func (peltonEngine) booksSQL() string {
 }
 
 func (peltonEngine) heartbeat(statement string) bool {
-	return strings.Contains(statement, "UPDATE pelton.executor")
+	return strings.Contains(statement, "executor SET beat")
 }
 
 type peltonClient struct {
@@ -77,7 +77,7 @@ func (c *peltonClient) insertBulk(ctx context.Context, params []river.InsertMany
 }
 
 func (c *peltonClient) start(ctx context.Context) error { return c.Start(ctx) }
-func (c *peltonClient) stop(ctx context.Context) error  { return fmt.Errorf("not yet: %w", ctx.Err()) }
+func (c *peltonClient) stop(ctx context.Context) error  { return c.Stop(ctx) }
 func (c *peltonClient) fault() error                    { return c.watch.fault() }
 
 // peltonWatch notices what must not happen.

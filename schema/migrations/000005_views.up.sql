@@ -2,7 +2,8 @@
 -- them questions, docs/states.md explains the states.
 
 -- job_state is where each job is now, by place. Each branch has a constant state, so that a question for some states reads
--- those places only, and an id reads one partition. What a void says of a ticket comes first: a cancelled job may stand in the
+-- those places only, and an id reads one partition. OFFSET 0 keeps the few rows of a place from being joined with the whole
+-- history: each looks up its own. What a void says of a ticket comes first: a cancelled job may stand in the
 -- line for a while, and a job that was cancelled there and taken back has an old ticket beside the new one, whose run has ended.
 CREATE VIEW pelton.job_state (job_id, state, run, attempt, since, due, executor) AS
     SELECT t.job_id, 'available', t.run, t.attempt, t.since, NULL::timestamptz, NULL::bigint
@@ -20,9 +21,9 @@ UNION ALL
         FROM pelton.job_ready r, unnest(r.job_ids, r.runs, r.attempts) AS u(job_id, run, attempts)
     ) t
     WHERE EXISTS (SELECT FROM pelton.job_void v WHERE v.job_id = t.job_id
-            AND v.reason = 'cancelled' AND v.run BETWEEN t.run - 1 AND t.run)
+            AND v.reason = 'cancelled' AND v.run BETWEEN t.run - 1 AND t.run
+            AND NOT EXISTS (SELECT FROM pelton.job_attempt a WHERE a.job_id = v.job_id AND a.run = t.run OFFSET 0))
         AND NOT EXISTS (SELECT FROM pelton.job_void v WHERE v.job_id = t.job_id AND v.reason = 'deleted')
-        AND NOT EXISTS (SELECT FROM pelton.job_attempt a WHERE a.job_id = t.job_id AND a.run = t.run)
 UNION ALL
     SELECT t.job_id, 'running', t.run, (t.attempts + 1)::smallint, t.since, NULL, t.executor
     FROM (
@@ -30,7 +31,7 @@ UNION ALL
             l.executor
         FROM pelton.job_lease l, unnest(l.job_ids, l.runs, l.attempts) AS u(job_id, run, attempts)
     ) t
-    WHERE NOT EXISTS (SELECT FROM pelton.job_attempt a WHERE a.job_id = t.job_id AND a.run = t.run)
+    WHERE NOT EXISTS (SELECT FROM pelton.job_attempt a WHERE a.job_id = t.job_id AND a.run = t.run OFFSET 0)
 UNION ALL
     SELECT s.job_id, 'scheduled', s.run, s.attempts, coalesce(a.ended_at, pelton.job_id_time(s.job_id)), s.due, NULL
     FROM pelton.job_scheduled s
@@ -90,6 +91,38 @@ $$;
 COMMENT ON FUNCTION pelton.lost_jobs(interval) IS
     'Jobs older than grace that are in no place; must be empty. Reads all jobs and attempts.';
 
+-- running is every run that goes on. It does not read the history.
+CREATE VIEW pelton.running AS
+    SELECT s.job_id, j.kind, coalesce(c.queue, j.queue) AS queue, coalesce(c.priority, j.priority) AS priority, s.run, s.attempt,
+        greatest(coalesce(p.ended_at, j.created_at), CASE WHEN p.job_id IS NULL THEN j.scheduled_at ELSE p.due END) AS ready_at,
+        s.since AS started_at,
+        s.since - greatest(coalesce(p.ended_at, j.created_at), CASE WHEN p.job_id IS NULL THEN j.scheduled_at ELSE p.due END)
+            AS waited,
+        clock_timestamp() - s.since AS took, s.executor, x.name AS executor_name, x.host
+    FROM pelton.job_state s
+    JOIN LATERAL (SELECT j.kind, j.queue, j.priority, j.created_at, j.scheduled_at FROM pelton.job j
+        WHERE j.id = s.job_id OFFSET 0) j ON true
+    LEFT JOIN pelton.job_change c ON c.job_id = s.job_id
+    LEFT JOIN LATERAL (SELECT p.job_id, p.ended_at, p.due FROM pelton.job_attempt p
+        WHERE p.job_id = s.job_id AND p.run = s.run - 1 OFFSET 0) p ON true
+    LEFT JOIN pelton.executor x ON x.id = s.executor
+    WHERE s.state = 'running';
+
+COMMENT ON VIEW pelton.running IS 'Every run that goes on, and who runs it.';
+COMMENT ON COLUMN pelton.running.job_id IS 'Id of the job.';
+COMMENT ON COLUMN pelton.running.kind IS 'Kind of the job.';
+COMMENT ON COLUMN pelton.running.queue IS 'Queue of the job as it is now.';
+COMMENT ON COLUMN pelton.running.priority IS 'Priority of the job as it is now, 1 (first) to 4.';
+COMMENT ON COLUMN pelton.running.run IS 'Number of the run: 1, 2, 3, ...';
+COMMENT ON COLUMN pelton.running.attempt IS 'Attempts counted so far, this run included.';
+COMMENT ON COLUMN pelton.running.ready_at IS 'When the run could have started: its due time, or the end of the run before.';
+COMMENT ON COLUMN pelton.running.started_at IS 'When it was claimed.';
+COMMENT ON COLUMN pelton.running.waited IS 'From ready_at to started_at. A pending job''s time with a person counts.';
+COMMENT ON COLUMN pelton.running.took IS 'How long it has run.';
+COMMENT ON COLUMN pelton.running.executor IS 'Id of the executor.';
+COMMENT ON COLUMN pelton.running.executor_name IS 'Client id of the executor; NULL when its row is gone.';
+COMMENT ON COLUMN pelton.running.host IS 'Host of the executor.';
+
 -- run_report is every run, ended or going on, with how long it waited and ran.
 CREATE VIEW pelton.run_report AS
     SELECT a.job_id, a.run, a.attempt, j.kind, coalesce(c.queue, j.queue) AS queue,
@@ -106,19 +139,12 @@ CREATE VIEW pelton.run_report AS
     LEFT JOIN pelton.job_attempt p ON p.job_id = a.job_id AND p.run = a.run - 1
     LEFT JOIN pelton.executor x ON x.id = a.executor
 UNION ALL
-    SELECT s.job_id, s.run, s.attempt, j.kind, coalesce(c.queue, j.queue), coalesce(c.priority, j.priority), s.state,
-        greatest(coalesce(p.ended_at, j.created_at), CASE WHEN p.job_id IS NULL THEN j.scheduled_at ELSE p.due END),
-        s.since, NULL,
-        s.since - greatest(coalesce(p.ended_at, j.created_at), CASE WHEN p.job_id IS NULL THEN j.scheduled_at ELSE p.due END),
-        clock_timestamp() - s.since, NULL, NULL, NULL, NULL, NULL, s.executor, x.name, x.host
-    FROM pelton.job_state s
-    JOIN pelton.job j ON j.id = s.job_id
-    LEFT JOIN pelton.job_change c ON c.job_id = s.job_id
-    LEFT JOIN pelton.job_attempt p ON p.job_id = s.job_id AND p.run = s.run - 1
-    LEFT JOIN pelton.executor x ON x.id = s.executor
-    WHERE s.state = 'running';
+    SELECT r.job_id, r.run, r.attempt, r.kind, r.queue, r.priority, 'running', r.ready_at, r.started_at, NULL, r.waited, r.took,
+        NULL, NULL, NULL, NULL, NULL, r.executor, r.executor_name, r.host
+    FROM pelton.running r;
 
-COMMENT ON VIEW pelton.run_report IS 'Every run of every job, ended or going on, with how long it waited and ran.';
+COMMENT ON VIEW pelton.run_report IS 'Every run of every job, ended or going on, with how long it waited and ran. Reads the history;
+for what goes on alone see running.';
 COMMENT ON COLUMN pelton.run_report.job_id IS 'Id of the job.';
 COMMENT ON COLUMN pelton.run_report.run IS 'Number of the run: 1, 2, 3, ...';
 COMMENT ON COLUMN pelton.run_report.attempt IS 'Attempts counted so far, this run included if it counts.';
@@ -250,7 +276,7 @@ CREATE VIEW pelton.waiting AS
         FROM pelton.job_ready r, unnest(r.job_ids, r.runs, r.attempts) AS u(job_id, run, attempts)
     ) t
     JOIN line l ON l.line = t.line
-    JOIN pelton.job j ON j.id = t.job_id
+    JOIN LATERAL (SELECT j.kind FROM pelton.job j WHERE j.id = t.job_id OFFSET 0) j ON true
     WHERE NOT EXISTS (SELECT FROM pelton.job_void v WHERE v.job_id = t.job_id
         AND (v.reason = 'deleted' OR v.reason = 'cancelled' AND v.run BETWEEN t.run - 1 AND t.run))
 UNION ALL
@@ -259,7 +285,7 @@ UNION ALL
             ELSE 'somebody to release it (' || p.reason || ')' END,
         s.since, s.due, clock_timestamp() - s.since, s.attempt
     FROM pelton.job_state s
-    JOIN pelton.job j ON j.id = s.job_id
+    JOIN LATERAL (SELECT j.kind, j.queue, j.priority FROM pelton.job j WHERE j.id = s.job_id OFFSET 0) j ON true
     LEFT JOIN pelton.job_change c ON c.job_id = s.job_id
     LEFT JOIN pelton.job_parked p ON p.job_id = s.job_id
     WHERE s.state IN ('scheduled', 'retryable', 'pending');
@@ -294,7 +320,7 @@ CREATE VIEW pelton.queue_report AS
             count(*) FILTER (WHERE s.state = 'scheduled') AS scheduled, count(*) FILTER (WHERE s.state = 'retryable') AS retryable,
             count(*) FILTER (WHERE s.state = 'pending') AS pending
         FROM pelton.job_state s
-        JOIN pelton.job j ON j.id = s.job_id
+        JOIN LATERAL (SELECT j.queue FROM pelton.job j WHERE j.id = s.job_id OFFSET 0) j ON true
         LEFT JOIN pelton.job_change c ON c.job_id = s.job_id
         WHERE s.state IN ('running', 'scheduled', 'retryable', 'pending')
         GROUP BY 1

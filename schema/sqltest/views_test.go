@@ -3,6 +3,7 @@ package sqltest
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -183,16 +184,20 @@ func TestOneJobReadsItsPartitionsOnly(t *testing.T) {
 		}
 	}
 	id := idAt(day.AddDate(0, 0, 17)) + 5
+	exec(t, pool, `INSERT INTO pelton.job (id, kind, queue, args) VALUES ($1, 'k', 'q', '{}')`, id)
+	exec(t, pool, `INSERT INTO pelton.job_attempt (job_id, run, attempt, outcome) VALUES ($1, 1, 1, 'errored')`, id)
+	exec(t, pool, `INSERT INTO pelton.job_lease (executor, no, job_ids) VALUES (1, 1, ARRAY[$1::bigint])`, id)
+	exec(t, pool, `INSERT INTO pelton.job_scheduled (job_id, wake, due, run, retry) VALUES ($1, now(), now(), 2, true)`, id)
 	for _, query := range []string{
 		`SELECT * FROM pelton.job_state WHERE job_id = %d`,
 		`SELECT j.kind, s.state FROM pelton.job j JOIN pelton.job_state s ON s.job_id = j.id WHERE j.id = %d`,
 	} {
-		plan := values[string](t, pool, `EXPLAIN (COSTS OFF) `+fmt.Sprintf(query, id))
+		plan := values[string](t, pool, `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) `+fmt.Sprintf(query, id))
 		read := 0
 		for _, line := range plan {
 			if strings.Contains(line, "_d17") {
 				read++
-			} else if strings.Contains(line, "job_d") || strings.Contains(line, "job_attempt_d") {
+			} else if isPartition.MatchString(line) && !strings.Contains(line, "never executed") {
 				t.Errorf("the plan reads another partition: %s", line)
 			}
 		}
@@ -200,13 +205,16 @@ func TestOneJobReadsItsPartitionsOnly(t *testing.T) {
 			t.Errorf("the plan does not read the partition of the id:\n%s", strings.Join(plan, "\n"))
 		}
 	}
-	running := strings.Join(values[string](t, pool, `EXPLAIN (COSTS OFF) SELECT * FROM pelton.job_state WHERE state = 'available'`), "\n")
+	line := strings.Join(values[string](t, pool, `EXPLAIN (COSTS OFF) SELECT * FROM pelton.job_state WHERE state = 'available'`), "\n")
 	for _, table := range []string{"job_attempt", "job_lease", "job_scheduled", "job_parked"} {
-		if strings.Contains(running, table) {
-			t.Errorf("what is available reads %s:\n%s", table, running)
+		if strings.Contains(line, table) {
+			t.Errorf("what is available reads %s:\n%s", table, line)
 		}
 	}
 }
+
+// isPartition finds a scan of one of the test's partitions in a plan.
+var isPartition = regexp.MustCompile(`Scan.* on (job|job_attempt)_d\d\d `)
 
 // idAt is the least id of a second, as id_at has it.
 func idAt(at time.Time) int64 {
