@@ -180,6 +180,10 @@ func (c *Client) hints(ctx context.Context) bool {
 type RawArgs struct {
 	JobKind string
 	JSON    json.RawMessage
+
+	// UniqueKey, if not empty, makes the job unique: while another job of its kind and key is in one of the states in which
+	// unique jobs hold their keys by default, it is skipped as a duplicate. Not together with UniqueOpts.
+	UniqueKey string
 }
 
 // Kind is the job's kind.

@@ -203,11 +203,17 @@ type JobListResult struct {
 }
 
 // JobList lists jobs; nil params list all by id. Each page is read from one snapshot, with each job's state at that moment.
-func (c *Client) JobList(ctx context.Context, params *JobListParams) (*JobListResult, error) {
-	return c.list(ctx, c.pool, params)
+func (c *Client) JobList(ctx context.Context, params *JobListParams) (result *JobListResult, err error) {
+	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err = pgx.BeginTxFunc(ctx, c.pool, snapshot, func(tx pgx.Tx) error {
+		result, err = c.list(ctx, tx, params)
+		return err
+	})
+	return result, err
 }
 
-// JobListTx is JobList as seen in the caller's transaction.
+// JobListTx is JobList as seen in the caller's transaction. In READ COMMITTED a job that goes on in this very moment may show in
+// a state that was not asked for.
 func (c *Client) JobListTx(ctx context.Context, tx pgx.Tx, params *JobListParams) (*JobListResult, error) {
 	return c.list(ctx, tx, params)
 }

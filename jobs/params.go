@@ -81,13 +81,19 @@ func (c *Client) insertParams(args river.JobArgs, opts *river.InsertOpts) (*rive
 	if !isUnique(&unique) {
 		unique = own.UniqueOpts
 	}
-	if isUnique(&unique) {
+	raw, _ := args.(RawArgs)
+	switch {
+	case isUnique(&unique) && raw.UniqueKey != "":
+		return nil, errors.New("UniqueOpts and RawArgs.UniqueKey are both given, want one of them")
+	case isUnique(&unique):
 		if err := checkUnique(&unique); err != nil {
 			return nil, err
 		}
 		if p.UniqueKey, p.UniqueStates, err = uniqueKey(&unique, p, time.Now()); err != nil {
 			return nil, err
 		}
+	case raw.UniqueKey != "":
+		p.UniqueKey, p.UniqueStates = namedKey(p.Kind, raw.UniqueKey)
 	}
 	return p, nil
 }

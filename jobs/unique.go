@@ -49,6 +49,13 @@ func uniqueKey(opts *river.UniqueOpts, params *rivertype.JobInsertParams, now ti
 	return sum[:], state.Bits(states), nil
 }
 
+// namedKey is the key of a job that is unique by a text of the caller's. No key that uniqueKey makes is the same: they begin
+// otherwise.
+func namedKey(kind, name string) (key []byte, states byte) {
+	sum := sha256.Sum256([]byte("&named=" + name + "&kind=" + kind))
+	return sum[:], state.Bits(rivertype.UniqueOptsByStateDefault())
+}
+
 // isUnique tells whether any unique property is set.
 func isUnique(o *river.UniqueOpts) bool {
 	return o.ByArgs || o.ByPeriod != 0 || o.ByQueue || o.ByState != nil || o.ExcludeKind

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -36,6 +37,14 @@ func TestStartMakesAndKeepsData(t *testing.T) {
 		if got := query(t, first.DSN("postgres"), "SHOW "+setting); got != wanted {
 			t.Errorf("%s = %q, want %q", setting, got, wanted)
 		}
+	}
+	// C.UTF-8 knows more letters than C; both sort by byte.
+	if locale := query(t, first.DSN("postgres"), "SELECT datctype FROM pg_database WHERE datname = 'template1'"); locale == "C.UTF-8" {
+		if got := query(t, first.DSN("postgres"), "SELECT lower('Ä') || ('Z' < 'a')::text"); got != "ätrue" {
+			t.Errorf("lower and order: %s", got)
+		}
+	} else if runtime.GOOS == "linux" {
+		t.Errorf("the locale is %s", locale)
 	}
 	pid := first.PID()
 	if err := first.Stop(t.Context()); err != nil {

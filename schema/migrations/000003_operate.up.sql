@@ -543,53 +543,68 @@ BEGIN
     END IF;
 END $$;
 
--- job_row is a job as JobGet returns it: what was asked, what was changed since, where it is, and what its runs left. The
--- places are asked in turn and the line last and without a look, so that one job is found without reading the line;
--- lost_jobs is the audit that really looks. Columns that are not asked for cost nothing.
-CREATE VIEW pelton.job_row AS
-SELECT j.id, j.kind, coalesce(c.queue, j.queue) AS queue, coalesce(c.priority, j.priority) AS priority,
-    CASE WHEN last.outcome IN ('completed', 'cancelled', 'discarded') THEN last.outcome::text
-        WHEN s.job_id IS NOT NULL THEN CASE WHEN s.retry THEN 'retryable' ELSE 'scheduled' END
-        WHEN p.job_id IS NOT NULL THEN 'pending'
-        WHEN pelton.is_leased(j.id, coalesce(last.run, 0) + 1) THEN 'running'
-        WHEN pelton.voided(j.id, coalesce(last.run, 0) + 1) = 'cancelled' THEN 'cancelled'
-        ELSE 'available' END AS state,
-    coalesce(last.run, 0) + CASE WHEN last.outcome IN ('completed', 'cancelled', 'discarded') THEN 0 ELSE 1 END AS run,
-    coalesce(last.attempt, 0) AS attempts,
-    coalesce(c.max_attempts, j.max_attempts) AS max_attempts, coalesce(c.args, j.args) AS args,
-    coalesce((SELECT jsonb_object_agg(e.key, e.value ORDER BY m.at, m.run)
-        FROM (SELECT j.metadata, '-infinity'::timestamptz AS at, 0 AS run
-            UNION ALL SELECT a.metadata, a.ended_at, a.run FROM pelton.job_attempt a WHERE a.job_id = j.id
-            UNION ALL SELECT c.metadata, c.changed_at, 2147483647) m, jsonb_each(m.metadata) e), '{}') AS metadata,
-    (SELECT a.output FROM pelton.job_attempt a WHERE a.job_id = j.id AND a.output IS NOT NULL
-        AND (c.metadata IS NULL OR NOT c.metadata ? 'output' OR a.ended_at > c.changed_at)
-        ORDER BY a.run DESC LIMIT 1) AS output,
-    coalesce(j.tags, '{}') AS tags, j.created_at,
-    coalesce(s.due, CASE WHEN last.outcome = 'retried' THEN last.ended_at ELSE last.due END, j.scheduled_at, j.created_at)
-        AS scheduled_at,
-    coalesce((SELECT l.claimed_at FROM pelton.job_lease l, unnest(l.job_ids, l.runs) AS u(id, run)
-            WHERE j.id = ANY (l.job_ids) AND u.id = j.id AND coalesce(u.run, 1) = coalesce(last.run, 0) + 1 LIMIT 1),
-        (SELECT max(a.started_at) FROM pelton.job_attempt a WHERE a.job_id = j.id)) AS attempted_at,
-    ARRAY(SELECT coalesce(x.name, 'executor ' || r.executor)
-        FROM (SELECT a.executor, a.run FROM pelton.job_attempt a
-                WHERE a.job_id = j.id AND a.started_at IS NOT NULL AND a.executor IS NOT NULL
-            UNION ALL SELECT l.executor, coalesce(u.run, 1) FROM pelton.job_lease l, unnest(l.job_ids, l.runs) AS u(id, run)
-                WHERE j.id = ANY (l.job_ids) AND u.id = j.id AND coalesce(u.run, 1) = coalesce(last.run, 0) + 1) r
-        LEFT JOIN pelton.executor x ON x.id = r.executor ORDER BY r.run) AS attempted_by,
-    CASE WHEN last.outcome IN ('completed', 'cancelled', 'discarded') THEN last.ended_at
-        ELSE (SELECT max(v.at) FROM pelton.job_void v WHERE v.job_id = j.id AND v.reason = 'cancelled'
-            AND s.job_id IS NULL AND p.job_id IS NULL AND v.run BETWEEN coalesce(last.run, 0) AND coalesce(last.run, 0) + 1
-            AND NOT pelton.is_leased(j.id, coalesce(last.run, 0) + 1)) END AS finalized_at,
-    (SELECT jsonb_agg(jsonb_build_object('at', a.ended_at, 'attempt', a.attempt, 'error', a.error, 'trace', coalesce(a.trace, ''))
-        ORDER BY a.run) FROM pelton.job_attempt a WHERE a.job_id = j.id AND a.error IS NOT NULL) AS errors,
-    j.unique_key, coalesce(j.unique_states, 0::smallint) AS unique_states
-FROM pelton.job j
-LEFT JOIN LATERAL (SELECT a.run, a.outcome, a.attempt, a.ended_at, a.due FROM pelton.job_attempt a
-    WHERE a.job_id = j.id ORDER BY a.run DESC LIMIT 1) last ON true
-LEFT JOIN pelton.job_change c ON c.job_id = j.id
-LEFT JOIN pelton.job_scheduled s ON s.job_id = j.id
-LEFT JOIN pelton.job_parked p ON p.job_id = j.id;
-COMMENT ON VIEW pelton.job_row IS 'A job with its state, changes, and what its runs left, as the Go client''s JobGet returns it.';
+-- job_rows are jobs as JobGet returns them: what was asked, what was changed since, where they are, and what their runs left.
+-- The places are asked in turn and the line last and without a look, so that a job is found without reading the line;
+-- lost_jobs is the audit that really looks. By ids, so that the plan holds the partitions of these ids only.
+-- attempts are those counted before the run that waits or goes on; errors are [{"at", "attempt", "error", "trace"}].
+CREATE FUNCTION pelton.job_rows(ids bigint[])
+RETURNS TABLE (id bigint, kind text, queue text, priority smallint, state text, run integer, attempts smallint,
+    max_attempts smallint, args json, metadata jsonb, output json, tags text[], created_at timestamptz, scheduled_at timestamptz,
+    attempted_at timestamptz, attempted_by text[], finalized_at timestamptz, errors jsonb, unique_key bytea,
+    unique_states smallint)
+LANGUAGE plpgsql STABLE SET plan_cache_mode = force_custom_plan AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    WITH ended AS MATERIALIZED (
+        SELECT a.* FROM pelton.job_attempt a WHERE a.job_id = ANY (ids)
+    ), last AS (
+        SELECT DISTINCT ON (e.job_id) e.job_id, e.run, e.outcome, e.attempt, e.ended_at, e.due,
+            e.outcome IN ('completed', 'cancelled', 'discarded') AS final
+        FROM ended e ORDER BY e.job_id, e.run DESC
+    ), history AS (
+        SELECT e.job_id, max(e.started_at) AS started_at,
+            array_agg(coalesce(x.name, 'executor ' || e.executor) ORDER BY e.run)
+                FILTER (WHERE e.started_at IS NOT NULL AND e.executor IS NOT NULL) AS names,
+            jsonb_agg(jsonb_build_object('at', e.ended_at, 'attempt', e.attempt, 'error', e.error, 'trace', coalesce(e.trace, ''))
+                ORDER BY e.run) FILTER (WHERE e.error IS NOT NULL) AS errors
+        FROM ended e LEFT JOIN pelton.executor x ON x.id = e.executor GROUP BY e.job_id
+    ), leased AS MATERIALIZED (
+        SELECT u.id, coalesce(u.run, 1) AS run, l.claimed_at, coalesce(x.name, 'executor ' || l.executor) AS name
+        FROM pelton.job_lease l CROSS JOIN unnest(l.job_ids, l.runs) AS u(id, run) LEFT JOIN pelton.executor x ON x.id = l.executor
+        WHERE u.id = ANY (ids)
+    )
+    SELECT j.id, j.kind, coalesce(c.queue, j.queue), coalesce(c.priority, j.priority),
+        CASE WHEN last.final THEN last.outcome::text
+            WHEN s.retry THEN 'retryable' WHEN NOT s.retry THEN 'scheduled' WHEN p.job_id IS NOT NULL THEN 'pending'
+            WHEN l.id IS NOT NULL THEN 'running' WHEN v.at IS NOT NULL THEN 'cancelled' ELSE 'available' END,
+        coalesce(last.run, 0) + CASE WHEN last.final THEN 0 ELSE 1 END, coalesce(last.attempt, 0::smallint),
+        coalesce(c.max_attempts, j.max_attempts), coalesce(c.args, j.args),
+        coalesce((SELECT jsonb_object_agg(f.key, f.value ORDER BY m.at, m.run)
+            FROM (SELECT j.metadata, '-infinity'::timestamptz AS at, 0 AS run
+                UNION ALL SELECT e.metadata, e.ended_at, e.run FROM ended e WHERE e.job_id = j.id AND e.metadata IS NOT NULL
+                UNION ALL SELECT c.metadata, c.changed_at, 2147483647) m, jsonb_each(m.metadata) f), '{}'),
+        (SELECT e.output FROM ended e WHERE e.job_id = j.id AND e.output IS NOT NULL
+            AND (c.metadata IS NULL OR NOT c.metadata ? 'output' OR e.ended_at > c.changed_at) ORDER BY e.run DESC LIMIT 1),
+        coalesce(j.tags, '{}'), j.created_at,
+        coalesce(s.due, CASE WHEN last.outcome = 'retried' THEN last.ended_at ELSE last.due END, j.scheduled_at, j.created_at),
+        coalesce(l.claimed_at, h.started_at), array_remove(array_append(coalesce(h.names, '{}'), l.name), NULL),
+        CASE WHEN last.final THEN last.ended_at WHEN s.job_id IS NULL AND p.job_id IS NULL AND l.id IS NULL THEN v.at END,
+        h.errors, j.unique_key, coalesce(j.unique_states, 0::smallint)
+    FROM pelton.job j
+    LEFT JOIN last ON last.job_id = j.id
+    LEFT JOIN history h ON h.job_id = j.id
+    LEFT JOIN pelton.job_change c ON c.job_id = j.id
+    LEFT JOIN pelton.job_scheduled s ON s.job_id = j.id
+    LEFT JOIN pelton.job_parked p ON p.job_id = j.id
+    LEFT JOIN leased l ON l.id = j.id AND l.run = coalesce(last.run, 0) + 1
+    LEFT JOIN LATERAL (SELECT max(v.at) AS at FROM pelton.job_void v WHERE v.job_id = j.id AND v.reason = 'cancelled'
+        AND v.run BETWEEN coalesce(last.run, 0) AND coalesce(last.run, 0) + 1) v ON NOT coalesce(last.final, false)
+    WHERE j.id = ANY (ids)
+    ORDER BY j.id;
+END $$;
+COMMENT ON FUNCTION pelton.job_rows(bigint[]) IS
+    'Jobs with their state, changes, and what their runs left, as the Go client''s JobGet returns them.';
 
 -- json_contains tells whether a JSON document contains a fragment, as jsonb's @> does. A document that jsonb cannot hold (NUL in
 -- a string) contains nothing.
@@ -608,13 +623,14 @@ BEGIN
         error, args, metadata, tags, attempts)
     SELECT r.id, coalesce(r.finalized_at, clock_timestamp()), r.created_at, r.scheduled_at, r.priority, r.max_attempts,
         r.attempts, why, r.kind, r.queue,
-        (SELECT a.error FROM pelton.job_attempt a WHERE a.job_id = r.id ORDER BY a.run DESC LIMIT 1),
+        (SELECT a.error FROM pelton.job_attempt a WHERE a.job_id = ANY (ids) AND a.job_id = r.id ORDER BY a.run DESC LIMIT 1),
         r.args, r.metadata, r.tags,
         (SELECT coalesce(jsonb_agg(jsonb_build_object('run', a.run, 'attempt', a.attempt, 'outcome', a.outcome,
             'started_at', a.started_at, 'ended_at', a.ended_at, 'executor', x.name, 'error', a.error, 'trace', a.trace)
             ORDER BY a.run), '[]')
-        FROM pelton.job_attempt a LEFT JOIN pelton.executor x ON x.id = a.executor WHERE a.job_id = r.id)
-    FROM pelton.job_row r WHERE r.id = ANY (ids) ORDER BY r.id
+        FROM pelton.job_attempt a LEFT JOIN pelton.executor x ON x.id = a.executor
+        WHERE a.job_id = ANY (ids) AND a.job_id = r.id)
+    FROM pelton.job_rows(ids) r ORDER BY r.id
     ON CONFLICT (job_id) DO NOTHING;
 END $$;
 

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/peltonq/pelton/jobs"
+)
+
+func (a *app) audit() *cobra.Command {
+	params := jobs.AuditListParams{Limit: 100}
+	since := ""
+	listing := &cobra.Command{
+		Use: "list", Short: "List who changed what, newest first", Args: arguments(cobra.NoArgs),
+		Example: "  pelton audit list --action job.cancel --since 24h",
+		RunE: brief(func(ctx context.Context, _ []string) (err error) {
+			if err := checkLimit(params.Limit); err != nil {
+				return err
+			}
+			if params.Since, err = parsePast(since); err != nil {
+				return err
+			}
+			return a.withClient(ctx, func(ctx context.Context, db database) error {
+				entries, err := db.client.AuditList(ctx, &params)
+				if err != nil {
+					return err
+				}
+				rows := make([]auditJSON, len(entries))
+				for i, e := range entries {
+					rows[i] = auditJSON{e.ID, e.At.UTC(), e.Actor, e.Role, e.Action, e.Target, e.Before, e.After}
+				}
+				return list(a, "ID AT ACTOR ROLE ACTION TARGET BEFORE AFTER", rows, func(e auditJSON) []any {
+					return []any{e.ID, moment(e.At), e.Actor, e.Role, e.Action, e.Target, string(e.Before), string(e.After)}
+				})
+			})
+		}),
+	}
+	f := listing.Flags()
+	f.StringVar(&params.Target, "target", "", "only changes of this job id, queue, ...")
+	f.StringVar(&params.Action, "action", "", "only this action: job.cancel, queue.pause, dead.redrive, ...")
+	f.StringVar(&params.Actor, "actor", "", "only changes by this actor")
+	f.StringVar(&since, "since", "", "only changes since: RFC 3339, or a duration back as 2h")
+	f.Int64Var(&params.Before, "before", 0, "continue a list: only entries with smaller `ID`s")
+	f.IntVar(&params.Limit, "limit", params.Limit, "at most so many, 1 to 10,000")
+	return parent(&cobra.Command{Use: "audit", Short: "See who changed what", GroupID: groupOperate}, listing)
+}
+
+type auditJSON struct {
+	ID     int64           `json:"id"`
+	At     time.Time       `json:"at"`
+	Actor  string          `json:"actor"`
+	Role   string          `json:"role"`
+	Action string          `json:"action"`
+	Target string          `json:"target"`
+	Before json.RawMessage `json:"before"`
+	After  json.RawMessage `json:"after"`
+}
+
+func (a *app) executor() *cobra.Command {
+	params := jobs.ExecutorListParams{Limit: 100}
+	listing := &cobra.Command{
+		Use: "list", Short: "List processes that work jobs, newest first", Args: arguments(cobra.NoArgs),
+		RunE: brief(func(ctx context.Context, _ []string) error {
+			if err := checkLimit(params.Limit); err != nil {
+				return err
+			}
+			return a.withClient(ctx, func(ctx context.Context, db database) error {
+				executors, err := db.client.ExecutorList(ctx, &params)
+				if err != nil {
+					return err
+				}
+				rows := make([]executorJSON, len(executors))
+				for i, e := range executors {
+					rows[i] = executorJSON{
+						e.ID, e.Name, e.Host, e.PID, e.State, e.StartedAt.UTC(), e.BeatAt.UTC(), utc(e.EndedAt), e.Slots, e.Running,
+						e.Leased, texts(e.Queues), texts(e.Kinds),
+					}
+				}
+				return list(a, "ID NAME HOST PID STATE STARTED BEAT RUNNING SLOTS QUEUES KINDS", rows, func(e executorJSON) []any {
+					return []any{
+						e.ID, e.Name, e.Host, e.PID, e.State, moment(e.StartedAt), moment(e.BeatAt), e.Running, e.Slots,
+						strings.Join(e.Queues, ","), strings.Join(e.Kinds, ","),
+					}
+				})
+			})
+		}),
+	}
+	listing.Flags().BoolVar(&params.Ended, "ended", false, "also those that have stopped or died")
+	listing.Flags().IntVar(&params.Limit, "limit", params.Limit, "at most so many, 1 to 10,000")
+	return parent(&cobra.Command{Use: "executor", Short: "See who works", GroupID: groupOperate}, listing)
+}
+
+type executorJSON struct {
+	ID        int64      `json:"id"`
+	Name      string     `json:"name"`
+	Host      string     `json:"host"`
+	PID       int        `json:"pid"`
+	State     string     `json:"state"` // alive, silent, stopped, dead
+	StartedAt time.Time  `json:"started_at"`
+	BeatAt    time.Time  `json:"beat_at"`
+	EndedAt   *time.Time `json:"ended_at"`
+	Slots     int        `json:"slots"`
+	Running   int        `json:"running"`
+	Leased    int        `json:"leased"`
+	Queues    []string   `json:"queues"`
+	Kinds     []string   `json:"kinds"`
+}

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/peltonq/pelton/jobs"
+)
+
+func (a *app) dead() *cobra.Command {
+	return parent(&cobra.Command{Use: "dead", Short: "Look at dead letters, redrive or discard them", GroupID: groupOperate},
+		a.deadList(), a.deadShow(), a.deadRedrive(), a.deadDiscard())
+}
+
+// deadFlags say which dead letters are meant.
+type deadFlags struct {
+	kinds, queues        []string
+	reason, since, until string
+	all                  bool
+}
+
+func (f *deadFlags) add(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&f.kinds, "kind", nil, "only letters of these kinds")
+	flags.StringSliceVar(&f.queues, "queue", nil, "only letters of these queues")
+	flags.StringVar(&f.reason, "reason", "", "exhausted (out of attempts) or poison (lost with its process again and again)")
+	flags.StringVar(&f.since, "since", "", "only letters that died since: RFC 3339, or a duration back as 2h")
+	flags.StringVar(&f.until, "until", "", "only letters that died before: the same")
+}
+
+func (f *deadFlags) filter() (*jobs.DeadFilter, error) {
+	if f.reason != "" {
+		if err := oneOf("reason", f.reason, []string{jobs.DeadExhausted, jobs.DeadPoison}); err != nil {
+			return nil, err
+		}
+	}
+	since, err := parsePast(f.since)
+	if err != nil {
+		return nil, err
+	}
+	until, err := parsePast(f.until)
+	if err != nil {
+		return nil, err
+	}
+	return &jobs.DeadFilter{Kinds: f.kinds, Queues: f.queues, Reason: f.reason, Since: since, Until: until}, nil
+}
+
+// deadJSON is a dead letter.
+type deadJSON struct {
+	JobID       int64              `json:"job_id"`
+	Kind        string             `json:"kind"`
+	Queue       string             `json:"queue"`
+	Reason      string             `json:"reason"`
+	DiedAt      time.Time          `json:"died_at"`
+	CreatedAt   time.Time          `json:"created_at"`
+	ScheduledAt *time.Time         `json:"scheduled_at"`
+	Priority    int                `json:"priority"`
+	Attempt     int                `json:"attempt"`
+	MaxAttempts int                `json:"max_attempts"`
+	Error       string             `json:"error"`
+	Args        json.RawMessage    `json:"args"`
+	Metadata    json.RawMessage    `json:"metadata"`
+	Tags        []string           `json:"tags"`
+	Attempts    []jobs.DeadAttempt `json:"attempts"`
+}
+
+func newDeadJSON(l *jobs.DeadLetter) deadJSON {
+	return deadJSON{
+		l.JobID, l.Kind, l.Queue, l.Reason, l.DiedAt.UTC(), l.CreatedAt.UTC(), utc(l.ScheduledAt), l.Priority, l.Attempt,
+		l.MaxAttempts, l.Error, l.EncodedArgs, l.Metadata, l.Tags, l.Attempts,
+	}
+}
+
+func (a *app) deadList() *cobra.Command {
+	var f deadFlags
+	limit := 100
+	cmd := &cobra.Command{
+		Use: "list", Short: "List dead letters, newest death first", Args: arguments(cobra.NoArgs),
+		RunE: brief(func(ctx context.Context, _ []string) error {
+			filter, err := f.filter()
+			if err != nil {
+				return err
+			}
+			if err := checkLimit(limit); err != nil {
+				return err
+			}
+			return a.withClient(ctx, func(ctx context.Context, db database) error {
+				letters, err := db.client.DeadList(ctx, &jobs.DeadListParams{DeadFilter: *filter, Limit: limit})
+				if err != nil {
+					return err
+				}
+				rows := make([]deadJSON, len(letters))
+				for i, l := range letters {
+					rows[i] = newDeadJSON(l)
+				}
+				return list(a, "JOB KIND QUEUE REASON DIED ATTEMPT ERROR", rows, func(d deadJSON) []any {
+					first, _, _ := strings.Cut(d.Error, "\n")
+					return []any{d.JobID, d.Kind, d.Queue, d.Reason, moment(d.DiedAt), fmt.Sprintf("%d/%d", d.Attempt, d.MaxAttempts), first}
+				})
+			})
+		}),
+	}
+	f.add(cmd.Flags())
+	cmd.Flags().IntVar(&limit, "limit", limit, "at most so many, 1 to 10,000")
+	return cmd
+}
+
+func (a *app) deadShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show ID", Short: "Show a dead letter with all its attempts", Args: arguments(cobra.ExactArgs(1)),
+		RunE: brief(func(ctx context.Context, args []string) error {
+			ids, err := parseIDs(args)
+			if err != nil {
+				return err
+			}
+			return a.withClient(ctx, func(ctx context.Context, db database) error {
+				letter, err := db.client.DeadGet(ctx, ids[0])
+				if err != nil {
+					return err
+				}
+				d := newDeadJSON(letter)
+				return a.document(d, func(w io.Writer) { printDead(w, d) })
+			})
+		}),
+	}
+}
+
+func printDead(w io.Writer, d deadJSON) {
+	fmt.Fprintf(w, "job %d of kind %s in queue %s died at %s: %s, attempt %d of %d\n",
+		d.JobID, d.Kind, d.Queue, moment(d.DiedAt), d.Reason, d.Attempt, d.MaxAttempts)
+	fmt.Fprintf(w, "args      %s\nmetadata  %s\ntags      %s\ncreated   %s\n", d.Args, d.Metadata,
+		cmp.Or(strings.Join(d.Tags, ", "), "-"), moment(d.CreatedAt))
+	for _, t := range d.Attempts {
+		fmt.Fprintf(w, "\nrun %d: %s, attempt %d, started %s, ended %s, by %s\n", t.Run, t.Outcome, t.Attempt,
+			optionalMoment(t.StartedAt), moment(t.EndedAt), orDash(t.Executor))
+		for _, text := range []string{t.Error, t.Trace} {
+			if text != "" {
+				fmt.Fprintf(w, "  %s\n", strings.ReplaceAll(text, "\n", "\n  "))
+			}
+		}
+	}
+}
+
+// deadChangedJSON is what became of one dead letter.
+type deadChangedJSON struct {
+	JobID    int64  `json:"job_id"`
+	Done     string `json:"done"`                 // redriven or discarded
+	NewJobID int64  `json:"new_job_id,omitempty"` // of a redriven one
+}
+
+func (a *app) deadRedrive() *cobra.Command {
+	return a.deadVerb("redrive", "Make new jobs of dead letters",
+		func(ctx context.Context, client *jobs.Client, id int64) (deadChangedJSON, error) {
+			job, err := client.DeadRedrive(ctx, id)
+			if err != nil {
+				return deadChangedJSON{}, err
+			}
+			return deadChangedJSON{id, "redriven", job.ID}, nil
+		},
+		func(ctx context.Context, client *jobs.Client, filter *jobs.DeadFilter) ([]deadChangedJSON, error) {
+			made, err := client.DeadRedriveMany(ctx, filter, deadPage)
+			var changed []deadChangedJSON
+			for _, m := range made {
+				changed = append(changed, deadChangedJSON{m.DeadID, "redriven", m.JobID})
+			}
+			return changed, err
+		})
+}
+
+func (a *app) deadDiscard() *cobra.Command {
+	return a.deadVerb("discard", "Remove dead letters for good",
+		func(ctx context.Context, client *jobs.Client, id int64) (deadChangedJSON, error) {
+			return deadChangedJSON{JobID: id, Done: "discarded"}, client.DeadDiscard(ctx, id)
+		},
+		func(ctx context.Context, client *jobs.Client, filter *jobs.DeadFilter) ([]deadChangedJSON, error) {
+			ids, err := client.DeadDiscardMany(ctx, filter, deadPage)
+			var changed []deadChangedJSON
+			for _, id := range ids {
+				changed = append(changed, deadChangedJSON{JobID: id, Done: "discarded"})
+			}
+			return changed, err
+		})
+}
+
+// deadPage is how many letters one transaction changes.
+const deadPage = 1000
+
+// deadVerb makes a command that works on the letters named, or on all that a filter finds.
+func (a *app) deadVerb(
+	name, short string, one func(context.Context, *jobs.Client, int64) (deadChangedJSON, error),
+	many func(context.Context, *jobs.Client, *jobs.DeadFilter) ([]deadChangedJSON, error),
+) *cobra.Command {
+	var f deadFlags
+	cmd := &cobra.Command{
+		Use: name + " ID... | " + name + " --all", Short: short, Args: arguments(cobra.ArbitraryArgs),
+		RunE: brief(func(ctx context.Context, args []string) error {
+			ids, err := parseIDs(args)
+			if err != nil {
+				return err
+			}
+			filter, err := f.filter()
+			if err != nil {
+				return err
+			}
+			filtered := len(f.kinds)+len(f.queues) > 0 || f.reason+f.since+f.until != ""
+			switch {
+			case len(ids) > 0 && (filtered || f.all):
+				return usagef("ids and a filter: want one of them")
+			case len(ids) == 0 && !filtered && !f.all:
+				return usagef("which dead letters? Name their ids, or a filter, or say --all")
+			}
+			return a.withClient(ctx, func(ctx context.Context, db database) error {
+				if len(ids) == 0 {
+					return a.deadMany(ctx, name, func() ([]deadChangedJSON, error) { return many(ctx, db.client, filter) })
+				}
+				var faults []error
+				for _, id := range ids {
+					changed, err := one(ctx, db.client, id)
+					if err == nil {
+						err = a.printDeadChanged(changed)
+					}
+					if err != nil {
+						faults = append(faults, err)
+					}
+				}
+				return errors.Join(faults...)
+			})
+		}),
+	}
+	f.add(cmd.Flags())
+	cmd.Flags().BoolVar(&f.all, "all", false, "all dead letters")
+	return cmd
+}
+
+func (a *app) deadMany(ctx context.Context, name string, page func() ([]deadChangedJSON, error)) error {
+	total := 0
+	for ctx.Err() == nil {
+		changed, err := page()
+		if err != nil {
+			return fmt.Errorf("%s after %d letters: %w", name, total, err)
+		}
+		if len(changed) == 0 {
+			break
+		}
+		total += len(changed)
+		for _, c := range changed {
+			if err := a.printDeadChanged(c); err != nil {
+				return err
+			}
+		}
+	}
+	if !a.json {
+		fmt.Fprintf(a.stderr, "pelton: %d letters\n", total)
+	}
+	return context.Cause(ctx)
+}
+
+func (a *app) printDeadChanged(c deadChangedJSON) error {
+	return a.document(c, func(w io.Writer) {
+		if c.NewJobID != 0 {
+			fmt.Fprintf(w, "dead letter %d is redriven as job %d\n", c.JobID, c.NewJobID)
+			return
+		}
+		fmt.Fprintf(w, "dead letter %d is %s\n", c.JobID, c.Done)
+	})
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/peltonq/pelton/internal/postgres"
+	"github.com/peltonq/pelton/schema"
+)
+
+func (a *app) dev() *cobra.Command {
+	s := serving{duties: true}
+	binDir := ""
+	cmd := &cobra.Command{
+		Use:     "dev",
+		Short:   "Run everything on this machine: database, scheduler, executor, endpoint",
+		GroupID: groupRun,
+		Long: `Run everything for development: migrates the database, runs the scheduler, an executor for the built-in kinds (command,
+noop) and the health and metrics endpoint, and prints where everything is.
+
+The database is DATABASE_URL if that is set. Otherwise a private PostgreSQL server runs on 127.0.0.1 while pelton dev does; its
+data stay in the data directory. The server's programs are those of this machine, or are downloaded. Other pelton commands of
+the same user find it by themselves.`,
+		Args: arguments(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s.fallback = !cmd.Flags().Changed("listen")
+			stop := listenForStops(cmd.Context())
+			defer stop.release()
+			err := a.runDev(stop, s, binDir)
+			if err != nil && stop.soft.Err() != nil && errors.Is(err, context.Canceled) {
+				return fmt.Errorf("%w before all was started", errInterrupted)
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&s.queues, "queues", fmt.Sprintf("default:%d", defaultSlots), "queues and how many of their jobs to run at once")
+	cmd.Flags().StringVar(&s.listen, "listen", defaultListen, "`address` of the health and metrics endpoint; if taken and not given: any port")
+	retentionFlags(cmd.Flags(), &s.retention)
+	cmd.Flags().StringVar(&binDir, "postgres-bin", "", "`directory` of PostgreSQL's programs (default: looked for)")
+	s.flags(cmd.Flags())
+	return cmd
+}
+
+func (a *app) runDev(stop *stops, s serving, binDir string) (err error) {
+	if _, err := parseQueues(s.queues); err != nil {
+		return err
+	}
+	if address, from := a.givenURL(); address != "" {
+		a.note("database from %s", from)
+		return a.serveDev(stop, address, s, nil, nil, "")
+	}
+	dir, err := a.dataDirectory()
+	if err != nil {
+		return err
+	}
+	cluster, err := a.startPrivate(stop.soft, dir, binDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopPrivate(stop.soft, cluster)) }()
+	failed := make(chan error, 1)
+	watched := make(chan struct{})
+	defer func() { <-watched }()
+	ended, cancel := context.WithCancel(context.WithoutCancel(stop.soft))
+	defer cancel()
+	go func() {
+		defer close(watched)
+		select {
+		case <-cluster.Done():
+			failed <- fmt.Errorf("the database server has ended; its log is %s", cluster.LogFile())
+		case <-ended.Done():
+		}
+	}()
+	return a.serveDev(stop, cluster.DSN(devDatabase), s, failed, cluster, dir)
+}
+
+// serveDev migrates and serves. cluster is nil when the database is the user's.
+func (a *app) serveDev(
+	stop *stops, address string, s serving, failed <-chan error, cluster *postgres.Cluster, dir string,
+) (err error) {
+	migrate := address
+	if cluster == nil {
+		if migrate, err = a.reachableMigrateAddress(stop.soft); err != nil {
+			return err
+		}
+	}
+	if err := schema.Up(stop.soft, migrate, a.schemaName()); err != nil {
+		return err
+	}
+	if cluster != nil {
+		defer func() { _ = os.Remove(devFilePath(dir)) }() // what stays is found stale by its reader
+	}
+	return a.serve(stop, address, s, failed, func(info started) error {
+		info.DatabaseURL = address
+		if cluster != nil {
+			info.DataDir, info.ServerLog = dir, cluster.LogFile()
+			info.Postgres = cluster.Version()
+			d := devFile{PID: os.Getpid(), StartedAt: time.Now().UTC(), DatabaseURL: address, Endpoint: info.Endpoint}
+			if err := d.write(dir); err != nil {
+				return err
+			}
+		}
+		return a.document(info, func(w io.Writer) { printDev(w, info, psql(cluster)) })
+	})
+}
+
+// printDev says where everything is.
+func printDev(w io.Writer, info started, psql string) {
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "  %-12s"+format+"\n", append([]any{name}, args...)...)
+	}
+	fmt.Fprintf(w, "Pelton is running.\n\n")
+	if info.DataDir != "" {
+		line("database", "PostgreSQL %s, private to this user", info.Postgres)
+	}
+	line("address", "export DATABASE_URL='%s'", info.DatabaseURL)
+	line("psql", "%s '%s'", psql, info.DatabaseURL)
+	if info.Endpoint != "" {
+		line("endpoint", "%s/metrics  /healthz  /readyz", info.Endpoint)
+	}
+	if info.DataDir != "" {
+		line("data", "%s", info.DataDir)
+		line("server log", "%s", info.ServerLog)
+	}
+	line("schema", "%s", info.Schema)
+	line("queues", "%s (jobs at once)", queueText(info.Queues))
+	line("kinds", "%s", strings.Join(info.Kinds, ", "))
+	fmt.Fprintf(w, "\nTry in another terminal:\n  %s job enqueue command --args '{\"command\":\"echo hello\"}'\n", program())
+	fmt.Fprintf(w, "\nCtrl-C stops.\n")
+}
+
+// psql is the client program beside a private server, if it is there.
+func psql(cluster *postgres.Cluster) string {
+	if cluster != nil {
+		path := filepath.Join(cluster.BinDir(), "psql")
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return "psql"
+}
+
+// program is how the user called this one: go run builds it into a directory that is soon gone.
+func program() string {
+	if path, err := os.Executable(); err == nil && strings.Contains(path, "go-build") {
+		return "go run ./cmd/pelton"
+	}
+	return "pelton"
+}

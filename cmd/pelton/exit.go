@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/riverqueue/river/rivertype"
+	"github.com/spf13/cobra"
+
+	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/schema"
+)
+
+// Exit codes; the package comment tells them to people.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitNotFound    = 3
+	exitRefused     = 4
+	exitUnreachable = 5
+	exitSchema      = 6
+	exitInterrupted = 130
+)
+
+// usageError is a mistake in flags, arguments or input.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usage(err error) error { return &usageError{err} }
+
+func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
+
+// refusedError is what the state of things does not allow.
+type refusedError struct{ err error }
+
+func (e *refusedError) Error() string { return e.err.Error() }
+func (e *refusedError) Unwrap() error { return e.err }
+
+func refused(err error) error { return &refusedError{err} }
+
+// fail prints an error and returns the exit code.
+func (a *app) fail(cmd *cobra.Command, err error) int {
+	code := exitCode(err)
+	text := a.explain(err)
+	if code == exitUsage && cmd != nil && !a.json {
+		text += fmt.Sprintf("\nSee `%s --help`.", cmd.CommandPath())
+	}
+	if a.json {
+		line, _ := json.Marshal(errorJSON{text, code})
+		fmt.Fprintf(a.stderr, "%s\n", line)
+		return code
+	}
+	fmt.Fprintf(a.stderr, "pelton: %s\n", text)
+	return code
+}
+
+type errorJSON struct {
+	Error    string `json:"error"`
+	ExitCode int    `json:"exit_code"`
+}
+
+func exitCode(err error) int {
+	var (
+		wrong    *usageError
+		invalid  *jobs.InvalidJobError
+		conflict *jobs.UniqueConflictError
+		version  *schema.VersionError
+		connect  *pgconn.ConnectError
+		answered *pgconn.PgError
+		refused  *refusedError
+	)
+	switch {
+	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.As(err, &wrong), errors.As(err, &invalid):
+		return exitUsage
+	case errors.Is(err, rivertype.ErrNotFound):
+		return exitNotFound
+	case errors.Is(err, rivertype.ErrJobRunning), errors.As(err, &conflict), errors.As(err, &refused):
+		return exitRefused
+	case errors.As(err, &version):
+		return exitSchema
+	case errors.As(err, &connect) && !errors.As(err, &answered):
+		return exitUnreachable
+	}
+	return exitFailed
+}
+
+// explain says what was wrong, where, and what to do.
+func (a *app) explain(err error) string {
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) {
+		return a.explainConnect(connect)
+	}
+	return err.Error()
+}
+
+func (a *app) explainConnect(err *pgconn.ConnectError) string {
+	c := err.Config
+	where := net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port)))
+	if strings.HasPrefix(c.Host, "/") {
+		where = c.Host
+	}
+	var answered *pgconn.PgError
+	if errors.As(err, &answered) {
+		return fmt.Sprintf("the database server at %s refused user %q on database %q: %s", where, c.User, c.Database, answered.Message)
+	}
+	advice := "Is the server running? `pelton dev` starts one; --database-url or DATABASE_URL names another."
+	if a.fromDev != "" {
+		advice = fmt.Sprintf("It was that of a pelton dev that is gone, as %s says. Start pelton dev again, or set DATABASE_URL.", a.fromDev)
+	}
+	return fmt.Sprintf("the database at %s (database %q, user %q) cannot be reached: %v\n%s", where, c.Database, c.User, rootCause(err), advice)
+}
+
+// rootCause is the part of a connection's failure that says something new.
+func rootCause(err error) error {
+	var operation *net.OpError
+	var lookup *net.DNSError
+	switch {
+	case errors.As(err, &lookup):
+		return lookup
+	case errors.As(err, &operation):
+		return operation.Err
+	case errors.Is(err, context.DeadlineExceeded):
+		return errors.New("no answer in time")
+	}
+	first, _, _ := strings.Cut(errors.Unwrap(err).Error(), "\n")
+	return errors.New(first)
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/riverqueue/river"
+	"github.com/spf13/cobra"
+
+	"github.com/peltonq/pelton/jobs"
+)
+
+func (a *app) jobEnqueue() *cobra.Command {
+	var one enqueueOne
+	var many enqueueFile
+	cmd := &cobra.Command{
+		Use:   "enqueue KIND [flags] | enqueue --file FILE",
+		Short: "Enqueue one job, or many from a file of JSON lines",
+		Long: `Enqueue one job of a kind, or with --file all that a file holds, one JSON object a line:
+
+  {"kind":"command","args":{"command":"echo hello"},"queue":"etl","priority":2,"at":"2026-01-02T15:04:05Z",
+   "tags":["nightly"],"max_attempts":3,"metadata":{},"unique_key":"report-7"}
+
+Only kind is required. Lines go in by batches of 5,000, each all or not at all; an error names its line, and from which line to
+resume.`,
+		Example: `  pelton job enqueue command --args '{"command":"echo hello"}' --tag try
+  pelton job enqueue noop --at 10m --unique-key only-one
+  pelton job enqueue --file jobs.jsonl`,
+		Args: arguments(cobra.MaximumNArgs(1)),
+	}
+	f := cmd.Flags()
+	f.StringVar(&one.args, "args", "{}", "args as `JSON`, or @FILE, or @- for stdin")
+	f.StringVar(&one.queue, "queue", "", "queue (default \"default\")")
+	f.IntVar(&one.priority, "priority", 0, "1 (first) to 4 (default 1)")
+	f.StringVar(&one.at, "at", "", "when to run: RFC 3339, or a duration from now")
+	f.IntVar(&one.maxAttempts, "max-attempts", 0, "attempts before it becomes a dead letter (default 25)")
+	f.StringVar(&one.uniqueKey, "unique-key", "", "skip if a job of this kind and key is there")
+	f.StringArrayVar(&one.tags, "tag", nil, "tag; may be repeated")
+	f.StringVar(&one.metadata, "metadata", "", "metadata, a `JSON` object")
+	f.BoolVar(&one.pending, "pending", false, "do not run it until job retry releases it")
+	f.StringVar(&many.path, "file", "", "enqueue the jobs of a `FILE` of JSON lines; - for stdin")
+	f.IntVar(&many.from, "from-line", 1, "with --file: begin with this line")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if f.Changed("file") {
+			return many.check(cmd, args, func() error {
+				return brief(func(ctx context.Context, _ []string) error { return a.enqueueFile(ctx, many) })(cmd, args)
+			})
+		}
+		if len(args) == 0 {
+			return usagef("which kind of job? Name it, or a file of jobs with --file")
+		}
+		if f.Changed("from-line") {
+			return usagef("--from-line goes with --file")
+		}
+		return brief(func(ctx context.Context, args []string) error { return a.enqueueOne(ctx, args[0], one) })(cmd, args)
+	}
+	return cmd
+}
+
+// enqueueOne is what the flags say of one job.
+type enqueueOne struct {
+	args, queue, at, uniqueKey, metadata string
+	priority, maxAttempts                int
+	tags                                 []string
+	pending                              bool
+}
+
+// enqueuedJSON is the answer to one enqueued job.
+type enqueuedJSON struct {
+	jobJSON
+
+	Duplicate bool `json:"duplicate"` // nothing was enqueued: id is the job that holds the unique key
+}
+
+func (a *app) enqueueOne(ctx context.Context, kind string, one enqueueOne) error {
+	args, err := a.readArgs(one.args)
+	if err != nil {
+		return err
+	}
+	at, err := parseAt(one.at)
+	if err != nil {
+		return err
+	}
+	return a.withClient(ctx, func(ctx context.Context, db database) error {
+		result, err := db.client.Insert(ctx, jobs.RawArgs{JobKind: kind, JSON: args, UniqueKey: one.uniqueKey}, &river.InsertOpts{
+			Queue: one.queue, Priority: one.priority, ScheduledAt: at, MaxAttempts: one.maxAttempts, Tags: one.tags,
+			Metadata: []byte(one.metadata), Pending: one.pending,
+		})
+		var invalid *jobs.InvalidJobError
+		if errors.As(err, &invalid) {
+			return usagef("job of kind %q: %w", kind, invalid.Err)
+		}
+		if err != nil {
+			return err
+		}
+		answer := enqueuedJSON{newJobJSON(result.Job), result.UniqueSkippedAsDuplicate}
+		return a.document(answer, func(w io.Writer) {
+			if answer.Duplicate {
+				fmt.Fprintf(w, "not enqueued: job %d holds the unique key\n", answer.ID)
+				return
+			}
+			fmt.Fprintf(w, "job %d enqueued: %s in queue %s, %s\n", answer.ID, answer.Kind, answer.Queue, answer.State)
+		})
+	})
+}
+
+// readArgs takes args from the command line, from a file or from stdin, and checks that they are JSON.
+func (a *app) readArgs(text string) (json.RawMessage, error) {
+	from := "--args"
+	if path, isFile := strings.CutPrefix(text, "@"); isFile {
+		var content []byte
+		var err error
+		if path == "-" {
+			from = "stdin"
+			content, err = io.ReadAll(io.LimitReader(a.stdin, jobs.MaxArgsBytes+1))
+		} else {
+			from = path
+			content, err = os.ReadFile(path)
+		}
+		if err != nil {
+			return nil, usagef("args: %w", err)
+		}
+		text = string(content)
+	}
+	var value json.RawMessage
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		return nil, usagef("args from %s are not JSON: %w", from, err)
+	}
+	return value, nil
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/riverqueue/river/rivertype"
+	"github.com/spf13/cobra"
+
+	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/joblog"
+)
+
+// streamNames are the streams of a log by what joblog calls them.
+var streamNames = []struct {
+	name string
+	kind byte
+}{{"stdout", joblog.Stdout}, {"stderr", joblog.Stderr}, {"log", joblog.LogLines}, {"progress", joblog.Reports}}
+
+func streamName(kind string) string {
+	for _, s := range streamNames {
+		if string(s.kind) == kind {
+			return s.name
+		}
+	}
+	return kind
+}
+
+type logFlags struct {
+	run        int
+	follow     bool
+	head, tail int64
+	streams    []string
+}
+
+func (a *app) jobLogs() *cobra.Command {
+	var f logFlags
+	cmd := &cobra.Command{
+		Use:   "logs ID",
+		Short: "Print what a job printed, byte for byte",
+		Long: `Print what a run of a job printed, byte for byte on stdout; where bytes were not kept, stderr says how many. Without --run it is
+the last run. --follow goes on until the run has ended, and waits for one that has not begun.`,
+		Args: arguments(cobra.ExactArgs(1)),
+		RunE: brief(func(ctx context.Context, args []string) error {
+			ids, err := parseIDs(args)
+			if err != nil {
+				return err
+			}
+			options, err := f.options()
+			if err != nil {
+				return err
+			}
+			return a.withClient(ctx, func(ctx context.Context, db database) error { return a.logs(ctx, db, ids[0], f, options) })
+		}),
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&f.run, "run", 0, "number of the run (default: the last)")
+	flags.BoolVarP(&f.follow, "follow", "f", false, "go on until the run has ended")
+	flags.Int64Var(&f.head, "head", 0, "only so many lines from the beginning")
+	flags.Int64Var(&f.tail, "tail", 0, "only so many lines from the end")
+	flags.StringSliceVar(&f.streams, "stream", []string{"stdout", "stderr", "log"}, "of stdout, stderr, log, progress")
+	return cmd
+}
+
+func (f logFlags) options() (joblog.Options, error) {
+	var o joblog.Options
+	var names []string
+	for _, s := range streamNames {
+		names = append(names, s.name)
+	}
+	for _, wanted := range f.streams {
+		if err := oneOf("stream", wanted, names); err != nil {
+			return o, err
+		}
+		for _, s := range streamNames {
+			if s.name == wanted {
+				o.Streams += string(s.kind)
+			}
+		}
+	}
+	switch {
+	case f.run < 0:
+		return o, usagef("--run is %d, want 1 or more", f.run)
+	case f.head < 0 || f.tail < 0:
+		return o, usagef("--head and --tail want a number of lines")
+	case f.head > 0 && f.tail > 0:
+		return o, usagef("--head and --tail: want one of them")
+	}
+	o.Head.Lines, o.Tail.Lines = f.head, f.tail
+	return o, nil
+}
+
+func (a *app) logs(ctx context.Context, db database, id int64, f logFlags, options joblog.Options) error {
+	run, err := a.runOf(ctx, db, id, f)
+	if err != nil {
+		return err
+	}
+	var chunks iter.Seq2[joblog.Chunk, error]
+	if f.follow {
+		chunks = joblog.Follow(ctx, db.pool, a.schemaName(), id, run, options, func(ctx context.Context) (bool, error) {
+			return runEnded(ctx, db.client, id, run)
+		})
+	} else {
+		chunks = joblog.Read(ctx, db.pool, a.schemaName(), id, run, options)
+	}
+	printed := false
+	for c, err := range chunks {
+		if err != nil {
+			return err
+		}
+		printed = true
+		if err := a.printChunk(run, c); err != nil {
+			return err
+		}
+	}
+	if !printed && !a.json {
+		fmt.Fprintf(a.stderr, "pelton: run %d of job %d has printed nothing\n", run, id)
+	}
+	return nil
+}
+
+// runOf finds the run that is meant: the last that began, or, to follow a job that waits, the next. Logs outlive their jobs.
+func (a *app) runOf(ctx context.Context, db database, id int64, f logFlags) (int, error) {
+	sizes, err := joblog.Sizes(ctx, db.pool, a.schemaName(), id)
+	if err != nil {
+		return 0, err
+	}
+	row, err := db.client.JobGet(ctx, id)
+	if errors.Is(err, rivertype.ErrNotFound) && len(sizes) > 0 {
+		run := f.run
+		if run == 0 {
+			run = sizes[len(sizes)-1].Run
+		}
+		return run, nil
+	}
+	if err != nil || f.run > 0 {
+		return f.run, err
+	}
+	runs, err := db.client.JobRuns(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	last := 0
+	for _, r := range runs {
+		if r.StartedAt != nil {
+			last = r.Run
+		}
+	}
+	waits := row.FinalizedAt == nil && row.State != rivertype.JobStateRunning
+	switch {
+	case waits && f.follow && len(runs) > 0:
+		return runs[len(runs)-1].Run + 1, nil
+	case last == 0:
+		return 1, nil
+	}
+	return last, nil
+}
+
+// runEnded tells whether nothing more can come from a run: it has ended, or its job is gone.
+func runEnded(ctx context.Context, client *jobs.Client, id int64, run int) (bool, error) {
+	runs, err := client.JobRuns(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	for _, r := range runs {
+		if r.Run == run {
+			return r.EndedAt != nil, nil
+		}
+	}
+	row, err := client.JobGet(ctx, id)
+	if errors.Is(err, rivertype.ErrNotFound) {
+		return true, nil
+	}
+	return err == nil && row.FinalizedAt != nil, err
+}
+
+// chunkJSON is a piece of a log. It has text, or base64 where the bytes are not valid UTF-8.
+type chunkJSON struct {
+	Run     int       `json:"run"`
+	Stream  string    `json:"stream"`
+	At      time.Time `json:"at"`
+	Pos     int64     `json:"pos"`     // of its first byte in its stream
+	Skipped int64     `json:"skipped"` // bytes before it that were not kept
+	Text    *string   `json:"text,omitempty"`
+	Base64  []byte    `json:"base64,omitempty"`
+}
+
+func (a *app) printChunk(run int, c joblog.Chunk) error {
+	if a.json {
+		j := chunkJSON{Run: run, Stream: streamName(string(c.Stream)), At: c.At.UTC(), Pos: c.Pos, Skipped: c.Skipped}
+		if text := string(c.Data); utf8.ValidString(text) {
+			j.Text = &text
+		} else {
+			j.Base64 = c.Data
+		}
+		encoder := json.NewEncoder(a.stdout)
+		encoder.SetEscapeHTML(false)
+		return encoder.Encode(j)
+	}
+	if c.Skipped > 0 {
+		fmt.Fprintf(a.stderr, "\n[... %d bytes of %s not kept ...]\n", c.Skipped, streamName(string(c.Stream)))
+	}
+	_, err := a.stdout.Write(c.Data)
+	return err
+}
+
+// parsePast reads a time: RFC 3339, or a duration back from now. Empty: zero.
+func parsePast(text string) (time.Time, error) {
+	if d, err := time.ParseDuration(strings.TrimPrefix(text, "-")); err == nil {
+		return time.Now().Add(-d), nil
+	}
+	t, err := parseAt(text)
+	if err != nil {
+		return t, usagef("time %q: want RFC 3339 as 2026-01-02T15:04:05Z, or a duration back from now as 2h", text)
+	}
+	return t, nil
+}

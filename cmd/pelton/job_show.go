@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/joblog"
+)
+
+func (a *app) jobShow() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID",
+		Short: "Show a job, its runs and how much it printed",
+		Args:  arguments(cobra.ExactArgs(1)),
+		RunE: brief(func(ctx context.Context, args []string) error {
+			ids, err := parseIDs(args)
+			if err != nil {
+				return err
+			}
+			return a.withClient(ctx, func(ctx context.Context, db database) error { return a.show(ctx, db, ids[0]) })
+		}),
+	}
+}
+
+// shownJSON is a job with its runs.
+type shownJSON struct {
+	jobJSON
+
+	Runs []runJSON     `json:"runs"`
+	Logs []joblog.Size `json:"logs"`
+}
+
+type runJSON struct {
+	Run       int             `json:"run"`
+	Attempt   int             `json:"attempt"`
+	Outcome   string          `json:"outcome"` // or running
+	StartedAt *time.Time      `json:"started_at"`
+	EndedAt   *time.Time      `json:"ended_at"`
+	NextDue   *time.Time      `json:"next_due"`
+	Executor  string          `json:"executor"`
+	Host      string          `json:"host"`
+	Error     string          `json:"error"`
+	Trace     string          `json:"trace"`
+	Output    json.RawMessage `json:"output"`
+}
+
+func newRunJSON(r jobs.JobRun) runJSON {
+	return runJSON{
+		r.Run, r.Attempt, r.Outcome, utc(r.StartedAt), utc(r.EndedAt), utc(r.NextDue), r.Executor, r.Host, r.Error, r.Trace, r.Output,
+	}
+}
+
+func (a *app) show(ctx context.Context, db database, id int64) error {
+	row, err := db.client.JobGet(ctx, id)
+	if err != nil {
+		return err
+	}
+	runs, err := db.client.JobRuns(ctx, id)
+	if err != nil {
+		return err
+	}
+	logs, err := joblog.Sizes(ctx, db.pool, a.schemaName(), id)
+	if err != nil {
+		return err
+	}
+	shown := shownJSON{jobJSON: newJobJSON(row), Runs: []runJSON{}, Logs: append([]joblog.Size{}, logs...)}
+	for _, r := range runs {
+		shown.Runs = append(shown.Runs, newRunJSON(r))
+	}
+	return a.document(shown, func(w io.Writer) { printJob(w, shown) })
+}
+
+func printJob(out io.Writer, j shownJSON) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	line := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
+	line("job", j.ID)
+	line("kind", j.Kind)
+	line("state", j.State)
+	line("queue", fmt.Sprintf("%s, priority %d", j.Queue, j.Priority))
+	line("attempt", fmt.Sprintf("%d of %d", j.Attempt, j.MaxAttempts))
+	line("created", moment(j.CreatedAt))
+	line("scheduled", moment(j.ScheduledAt))
+	line("attempted", optionalMoment(j.AttemptedAt))
+	line("finalized", optionalMoment(j.FinalizedAt))
+	line("tags", orDash(strings.Join(j.Tags, ", ")))
+	line("args", string(j.Args))
+	line("metadata", string(j.Metadata))
+	if j.Output != nil {
+		line("output", string(j.Output))
+	}
+	_ = w.Flush() // a terminal that is gone is told nothing
+	for _, r := range j.Runs {
+		fmt.Fprintf(out, "\nrun %d: %s, attempt %d", r.Run, r.Outcome, r.Attempt)
+		if r.StartedAt != nil {
+			fmt.Fprintf(out, ", started %s", moment(*r.StartedAt))
+		}
+		if r.EndedAt != nil {
+			fmt.Fprintf(out, ", ended %s", moment(*r.EndedAt))
+		}
+		if r.Executor != "" {
+			fmt.Fprintf(out, ", by %s", r.Executor)
+		}
+		fmt.Fprintln(out)
+		if r.Error != "" {
+			fmt.Fprintf(out, "  %s\n", strings.ReplaceAll(r.Error, "\n", "\n  "))
+		}
+	}
+	for _, l := range j.Logs {
+		fmt.Fprintf(out, "\nlog of run %d, %s: %d bytes, %d kept (pelton job logs %d --run %d)\n",
+			l.Run, streamName(l.Stream), l.Printed, l.Stored, j.ID, l.Run)
+	}
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/peltonq/pelton/loadtest"
+)
+
+func (a *app) loadtest() *cobra.Command {
+	return parent(&cobra.Command{
+		Use: "loadtest", Short: "Measure Pelton, side by side with River, on a private server", GroupID: groupRun,
+		Long: `Measure Pelton, side by side with River, on a private server that is started and removed again. The database of the other
+commands is not touched. With --json the last line is the report.`,
+	}, a.drain(), a.wake(), a.idle())
+}
+
+func serverFlags(f *pflag.FlagSet, engines *[]string, bin *string, byDefault string) {
+	f.StringSliceVar(engines, "engine", nil, "engines to run: pelton, river (default "+byDefault+")")
+	f.StringVar(bin, "postgres-bin", "", "`directory` of PostgreSQL's programs (default: looked for)")
+}
+
+func (a *app) drain() *cobra.Command {
+	var c loadtest.DrainConfig
+	cmd := &cobra.Command{
+		Use: "drain", Short: "Insert many no-op jobs in bulk, and work them off", Args: arguments(cobra.NoArgs),
+		Example: "  pelton loadtest drain --jobs 200000 --engine pelton,river --rounds 5",
+		RunE: brief(func(ctx context.Context, _ []string) error {
+			c.JSON = a.json
+			_, err := loadtest.Drain(ctx, c, a.stdout)
+			return err
+		}),
+	}
+	f := cmd.Flags()
+	serverFlags(f, &c.Engines, &c.PGBin, "both")
+	f.IntVar(&c.Jobs, "jobs", 0, "jobs per round and engine (default 200000)")
+	f.IntVar(&c.Rounds, "rounds", 0, "rounds of each engine (default 5)")
+	f.IntVar(&c.Workers, "workers", 0, "workers at once (default: the better of 1,000 and 2,000, for each engine)")
+	f.IntVar(&c.Batch, "batch", 0, "jobs per bulk insert (default 5000)")
+	f.BoolVar(&c.Pin, "pin", false, "keep a repeatable-read transaction with a snapshot open throughout")
+	f.BoolVar(&c.PinWriter, "pin-writer", false, "keep a transaction that has enqueued open throughout")
+	f.StringVar(&c.CPUProfile, "cpuprofile", "", "write processor profiles to files with this `prefix`")
+	f.BoolVar(&c.Statements, "statements", false, "print the costliest statements")
+	return cmd
+}
+
+func (a *app) wake() *cobra.Command {
+	var c loadtest.WakeConfig
+	cmd := &cobra.Command{
+		Use: "wake", Short: "Measure how long an idle executor takes to start a job", Args: arguments(cobra.NoArgs),
+		RunE: brief(func(ctx context.Context, _ []string) error {
+			c.JSON = a.json
+			_, err := loadtest.Wake(ctx, c, a.stdout)
+			return err
+		}),
+	}
+	f := cmd.Flags()
+	serverFlags(f, &c.Engines, &c.PGBin, "both")
+	f.IntVar(&c.Inserts, "inserts", 0, "single inserts (default 100)")
+	f.DurationVar(&c.GapMin, "gap-min", 0, "shortest pause before an insert (default 100ms)")
+	f.DurationVar(&c.GapMax, "gap-max", 0, "longest pause before an insert (default 1s)")
+	return cmd
+}
+
+func (a *app) idle() *cobra.Command {
+	var c loadtest.IdleConfig
+	cmd := &cobra.Command{
+		Use: "idle", Short: "Count what an idle executor asks of the database", Args: arguments(cobra.NoArgs),
+		RunE: brief(func(ctx context.Context, _ []string) error {
+			c.JSON = a.json
+			_, err := loadtest.Idle(ctx, c, a.stdout)
+			return err
+		}),
+	}
+	f := cmd.Flags()
+	serverFlags(f, &c.Engines, &c.PGBin, "pelton")
+	f.DurationVar(&c.For, "for", 0, "how long to count (default 1m)")
+	f.DurationVar(&c.Settle, "settle", 0, "time between the start of a client and the count (default 10s)")
+	return cmd
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/peltonq/pelton/schema"
+)
+
+func (a *app) partitions() *cobra.Command {
+	listing := &cobra.Command{
+		Use: "list", Short: "List the partitions of jobs, attempts and logs", Args: arguments(cobra.NoArgs),
+		RunE: brief(func(ctx context.Context, _ []string) error {
+			return a.withKeeper(ctx, schema.KeeperConfig{}, func(ctx context.Context, keeper *schema.Keeper) error {
+				all, err := keeper.List(ctx)
+				if err != nil {
+					return err
+				}
+				rows := make([]partitionJSON, len(all))
+				for i, p := range all {
+					rows[i] = newPartitionJSON(p)
+				}
+				return list(a, "PARTITION TABLE STATE START END ROWS BYTES", rows, func(p partitionJSON) []any {
+					return []any{p.Name, p.Table, p.State, optionalMoment(p.Start), optionalMoment(p.End), p.Rows, p.Bytes}
+				})
+			})
+		}),
+	}
+	var config schema.KeeperConfig
+	maintain := &cobra.Command{
+		Use: "maintain", Short: "Make partitions ahead and drop those past their retention, once", Args: arguments(cobra.NoArgs),
+		Long: `Make partitions ahead and drop those past their retention. A pelton server does this by itself; this is for a person, or where no
+server may own the tables. What cannot have its locks is postponed, which is no error: run it again.`,
+		RunE: brief(func(ctx context.Context, _ []string) error {
+			return a.withKeeper(ctx, config, func(ctx context.Context, keeper *schema.Keeper) error {
+				report, err := keeper.Maintain(ctx)
+				if err != nil {
+					return err
+				}
+				return a.printReport(report)
+			})
+		}),
+	}
+	retentionFlags(maintain.Flags(), &config.Retention)
+	return parent(&cobra.Command{Use: "partitions", Short: "Look at partitions, or maintain them by hand", GroupID: groupOperate}, listing, maintain)
+}
+
+// retentionFlags say how long things are kept.
+func retentionFlags(f *pflag.FlagSet, r *schema.Retention) {
+	f.DurationVar(&r.Jobs, "keep-jobs", 0, "how long ended jobs are kept (default 168h)")
+	f.DurationVar(&r.Logs, "keep-logs", 0, "how long logs are kept (default 72h)")
+	f.DurationVar(&r.Dead, "keep-dead", 0, "how long dead letters are kept (default 2160h)")
+	f.DurationVar(&r.Audit, "keep-audit", 0, "how long audit entries are kept (default 8760h)")
+}
+
+func (a *app) withKeeper(ctx context.Context, config schema.KeeperConfig, do func(context.Context, *schema.Keeper) error) error {
+	return a.withClient(ctx, func(ctx context.Context, db database) error {
+		keeper, err := schema.NewKeeper(db.pool, a.schemaName(), config)
+		if err != nil {
+			return usage(err)
+		}
+		return do(ctx, keeper)
+	})
+}
+
+type partitionJSON struct {
+	Name  string     `json:"name"`
+	Table string     `json:"table"`
+	State string     `json:"state"` // old, closed, open, ahead, rest
+	Start *time.Time `json:"start"`
+	End   *time.Time `json:"end"`
+	Rows  int64      `json:"rows"` // the planner's estimate; -1: none yet
+	Bytes int64      `json:"bytes"`
+}
+
+func newPartitionJSON(p schema.Partition) partitionJSON {
+	j := partitionJSON{Name: p.Name, Table: p.Parent, State: string(p.State), Rows: p.Rows, Bytes: p.Bytes}
+	if !p.Start.IsZero() {
+		j.Start = utc(&p.Start)
+	}
+	if !p.End.IsZero() {
+		j.End = utc(&p.End)
+	}
+	return j
+}
+
+type reportJSON struct {
+	Busy      bool           `json:"busy"` // another process was at it, so this one did nothing
+	Created   []string       `json:"created"`
+	Closed    []string       `json:"closed"`
+	Dropped   []string       `json:"dropped"`
+	Kept      []string       `json:"kept"` // past their retention, with too many jobs that live on
+	Survivors int            `json:"survivors"`
+	Deleted   map[string]int `json:"deleted"` // rows deleted one by one, by table
+	Postponed []string       `json:"postponed"`
+	Orphans   []string       `json:"orphans"`
+	Ahead     map[string]int `json:"ahead"` // partitions made ahead, by table
+}
+
+func (a *app) printReport(r schema.Report) error {
+	j := reportJSON{
+		Busy: r.Busy, Created: texts(r.Created), Closed: texts(r.Closed), Dropped: texts(r.Dropped), Kept: texts(r.Kept),
+		Survivors: r.Survivors, Deleted: r.Deleted, Postponed: []string{}, Orphans: texts(r.Orphans), Ahead: map[string]int{},
+	}
+	for _, p := range r.Postponed {
+		j.Postponed = append(j.Postponed, p.String())
+	}
+	for _, ahead := range r.Ahead {
+		j.Ahead[ahead.Table] = ahead.Partitions
+	}
+	return a.document(j, func(w io.Writer) {
+		if j.Busy {
+			fmt.Fprintln(w, "another process is at it; nothing was done")
+			return
+		}
+		fmt.Fprintf(w, "%d partitions made ahead, %d closed, %d dropped (%d jobs in them live on)\n",
+			len(j.Created), len(j.Closed), len(j.Dropped), j.Survivors)
+		for table, n := range j.Deleted {
+			if n > 0 {
+				fmt.Fprintf(w, "%d rows of %s deleted\n", n, table)
+			}
+		}
+		for _, ahead := range r.Ahead {
+			until := "no partition ahead"
+			if ahead.Until != math.MaxInt64 {
+				until = "enough for " + ahead.Until.Round(time.Minute).String()
+			}
+			fmt.Fprintf(w, "%s: %d partitions ahead, %s\n", ahead.Table, ahead.Partitions, until)
+		}
+		for what, list := range map[string][]string{"kept": j.Kept, "postponed": j.Postponed, "not attached": j.Orphans} {
+			if len(list) > 0 {
+				fmt.Fprintf(w, "%s: %s\n", what, strings.Join(list, "; "))
+			}
+		}
+	})
+}
+
+// texts is a list that JSON shows as one even if it is empty.
+func texts(list []string) []string { return append([]string{}, list...) }

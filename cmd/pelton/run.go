@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// app is what all commands share: where they read and print, and the global flags.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	env            func(string) string
+
+	databaseURL        string
+	migrateDatabaseURL string
+	schema             string
+	dataDir            string
+	json               bool
+	verbose            bool
+
+	fromDev string // the file that said where the database is, if one did
+}
+
+// run is the whole program: it executes one command line and returns the exit code. ctx's end is an interrupt.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env func(string) string) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, env: env}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	ran, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	return a.fail(ran, err)
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "pelton",
+		Short:         "A job queue that needs nothing but PostgreSQL",
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+	}
+	root.SetVersionTemplate("pelton {{.Version}}\n")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.databaseURL, "database-url", "", "database `URL` (env DATABASE_URL; else that of a running pelton dev)")
+	flags.StringVar(&a.migrateDatabaseURL, "migrate-database-url", "",
+		"database `URL` for migrations, past a pooler (env PELTON_MIGRATE_DATABASE_URL; default: the database URL)")
+	flags.StringVar(&a.schema, "schema", "", "Postgres schema (env PELTON_SCHEMA; default \"pelton\")")
+	flags.StringVar(&a.dataDir, "data-dir", "",
+		"`directory` of pelton dev's own database (env PELTON_DATA_DIR; default: a place in the user's home, /var/lib/pelton for root)")
+	flags.BoolVar(&a.json, "json", false, "print JSON")
+	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say more on stderr")
+	root.AddGroup(&cobra.Group{ID: groupRun, Title: "Run:"}, &cobra.Group{ID: groupOperate, Title: "Operate:"})
+	return parent(root, a.dev(), a.migrate(), a.worker(), a.server(), a.loadtest(),
+		a.job(), a.queue(), a.dead(), a.partitions(), a.audit(), a.executor())
+}
+
+const (
+	groupRun     = "run"
+	groupOperate = "operate"
+)
+
+// interruptible ends ctx at the first SIGINT or SIGTERM, for commands that do one thing and return.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+}
+
+// brief wraps a command that does one thing: it is interruptible, and wrong arguments are told apart.
+func brief(do func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		ctx, cancel := interruptible(cmd.Context())
+		defer cancel()
+		err := do(ctx, args)
+		if err != nil && ctx.Err() != nil {
+			return fmt.Errorf("%w: %w", errInterrupted, err)
+		}
+		return err
+	}
+}
+
+// arguments makes cobra's complaints about positional arguments usage errors.
+func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usage(fmt.Errorf("%w\nUsage: %s", err, cmd.UseLine()))
+		}
+		return nil
+	}
+}
+
+// parent makes a command that only groups others. Called with an unknown word, it names what is near.
+func parent(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
+	cmd.AddCommand(children...)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		var names []string
+		for _, c := range children {
+			names = append(names, c.Name())
+		}
+		return usage(fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), suggest(args[0], names)))
+	}
+	return cmd
+}
+
+// logger writes to stderr: warnings and more, everything with -v. Servers say what they do anyway.
+func (a *app) logger(level slog.Level) *slog.Logger {
+	if a.verbose {
+		level = slog.LevelDebug
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if a.json {
+		return slog.New(slog.NewJSONHandler(a.stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, options))
+}
+
+// note says something on stderr with -v.
+func (a *app) note(format string, args ...any) {
+	if a.verbose {
+		fmt.Fprintf(a.stderr, "pelton: "+format+"\n", args...)
+	}
+}
+
+// version is the module's, with the commit where the build knows it.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	text := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && !strings.Contains(text, s.Value[:min(12, len(s.Value))]) {
+			text += " " + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return strings.TrimSpace(text + " " + info.GoVersion)
+}
+
+var errInterrupted = errors.New("interrupted")

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/spf13/pflag"
+
+	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/schema"
+)
+
+// Log levels of commands that return, and of those that serve.
+const (
+	levelQuiet = slog.LevelWarn
+	levelServe = slog.LevelInfo
+)
+
+// defaultSlots is how many jobs of a queue run at once where the command line does not say.
+const defaultSlots = 10
+
+// serving says what a long-running command does. Zero times mean the defaults of jobs.Config.
+type serving struct {
+	queues   string // "default:100,etl:10"; empty: no jobs are worked
+	duties   bool
+	listen   string // empty: no endpoint
+	fallback bool   // if listen is taken, take any port
+	shutdown time.Duration
+	pollOnly bool
+
+	retention schema.Retention
+
+	heartbeat, lease, poll time.Duration
+}
+
+// flags are those that all long-running commands have.
+func (s *serving) flags(f *pflag.FlagSet) {
+	f.DurationVar(&s.shutdown, "shutdown-timeout", 30*time.Second, "how long running jobs may go on after the first signal")
+	f.BoolVar(&s.pollOnly, "poll-only", false, "do without LISTEN, for a pooler in transaction mode")
+	f.DurationVar(&s.heartbeat, "heartbeat", 0, "time between two signs of life")
+	f.DurationVar(&s.lease, "lease", 0, "how long without a sign of life before a process counts as dead")
+	f.DurationVar(&s.poll, "poll-interval", 0, "time between two looks of an idle executor that got no hint")
+	for _, name := range []string{"heartbeat", "lease", "poll-interval"} {
+		if err := f.MarkHidden(name); err != nil {
+			panic(err) // the names are ours
+		}
+	}
+}
+
+// parseQueues reads "default:100,etl:10"; a name alone has defaultSlots.
+func parseQueues(text string) (map[string]jobs.QueueConfig, error) {
+	queues := map[string]jobs.QueueConfig{}
+	if text == "" {
+		return queues, nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		name, count, counted := strings.Cut(strings.TrimSpace(part), ":")
+		slots := defaultSlots
+		if counted {
+			var err error
+			if slots, err = strconv.Atoi(count); err != nil {
+				return nil, usagef("--queues: %q: want NAME:JOBS, as in default:100", part)
+			}
+		}
+		if _, twice := queues[name]; twice {
+			return nil, usagef("--queues: queue %q is named twice", name)
+		}
+		queues[name] = jobs.QueueConfig{MaxWorkers: slots}
+	}
+	return queues, nil
+}
+
+// started is what a serving command prints when it is ready, and what --json prints as a document.
+type started struct {
+	Event       string         `json:"event"` // "started"
+	Client      string         `json:"client"`
+	Schema      string         `json:"schema"`
+	Queues      map[string]int `json:"queues"` // jobs at once by name
+	Kinds       []string       `json:"kinds,omitempty"`
+	Scheduler   bool           `json:"scheduler"`
+	Endpoint    string         `json:"endpoint,omitempty"`
+	DatabaseURL string         `json:"database_url,omitempty"` // of pelton dev
+	DataDir     string         `json:"data_dir,omitempty"`     // of pelton dev, as are those below
+	ServerLog   string         `json:"server_log,omitempty"`
+	Postgres    string         `json:"postgres,omitempty"`
+}
+
+// serve works until the first signal, or until failed says why it cannot go on, and stops in order. ready is told once all runs.
+func (a *app) serve(stop *stops, address string, s serving, failed <-chan error, ready func(started) error) (err error) {
+	queues, err := parseQueues(s.queues)
+	if err != nil {
+		return err
+	}
+	pool, err := a.open(stop.soft, address)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	admin := newAdmin(pool, a.schemaName())
+	client, kinds, err := a.servingClient(pool, queues, s, admin)
+	if err != nil {
+		return usage(err)
+	}
+	served, err := a.serveEndpoint(stop.soft, s, admin)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, served.close()) }()
+	if err := client.Start(stop.soft); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop.stopClient(client, s.shutdown)) }()
+	info := started{
+		Event: "started", Client: client.ID(), Schema: client.Schema(), Queues: map[string]int{}, Kinds: kinds,
+		Scheduler: s.duties, Endpoint: served.url(),
+	}
+	for name, q := range queues {
+		info.Queues[name] = q.MaxWorkers
+	}
+	if err := ready(info); err != nil {
+		return err
+	}
+	select {
+	case <-stop.soft.Done():
+		a.logger(levelServe).Info("stopping; a second signal cancels running jobs", "timeout", s.shutdown)
+		return nil
+	case err := <-failed:
+		return err
+	case err := <-served.failed:
+		return err
+	}
+}
+
+func (a *app) servingClient(
+	pool *pgxpool.Pool, queues map[string]jobs.QueueConfig, s serving, admin *admin,
+) (*jobs.Client, []string, error) {
+	config := &jobs.Config{
+		Queues: queues, Schema: a.schemaName(), Logger: a.logger(levelServe), PollOnly: s.pollOnly, DutiesOff: !s.duties,
+		Heartbeat: s.heartbeat, Lease: s.lease, PollInterval: s.poll, Observer: admin.observer, Retention: s.retention,
+	}
+	var kinds []string
+	if len(queues) > 0 {
+		config.Workers = builtInWorkers()
+		kinds = config.Workers.Kinds()
+	}
+	client, err := jobs.NewClient(pool, config)
+	return client, kinds, err
+}
+
+// printStarted tells people or programs that a worker or server is ready.
+func (a *app) printStarted(what string) func(started) error {
+	return func(info started) error {
+		return a.document(info, func(w io.Writer) {
+			fmt.Fprintf(w, "pelton %s is ready: client %s, schema %s", what, info.Client, info.Schema)
+			if len(info.Queues) > 0 {
+				fmt.Fprintf(w, ", queues %s, kinds %s", queueText(info.Queues), strings.Join(info.Kinds, ", "))
+			}
+			if info.Endpoint != "" {
+				fmt.Fprintf(w, ", endpoint %s", info.Endpoint)
+			}
+			fmt.Fprintln(w)
+		})
+	}
+}

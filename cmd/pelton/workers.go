@@ -1,0 +1,24 @@
+package main
+
+import (
+	"context"
+
+	"github.com/riverqueue/river"
+
+	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/command"
+)
+
+// builtInWorkers are the kinds that this program works: command, and noop, for trying things out. Other kinds are worked by Go programs of
+// their own, which may share the queues.
+func builtInWorkers() *jobs.Workers {
+	workers := jobs.NewWorkers()
+	command.Register(workers, command.Config{})
+	jobs.AddWorker(workers, river.WorkFunc(func(context.Context, *river.Job[noopArgs]) error { return nil }))
+	return workers
+}
+
+// noopArgs are of a job that does nothing, whatever its args say.
+type noopArgs struct{}
+
+func (noopArgs) Kind() string { return "noop" }

@@ -1,0 +1,143 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river/rivertype"
+)
+
+// JobFilter says which jobs to list. Zero fields filter nothing.
+type JobFilter struct {
+	IDs        []int64
+	Kinds      []string
+	Queues     []string
+	Priorities []int16
+	States     []rivertype.JobState
+	TagsAny    []string
+	TagsAll    []string
+	Metadata   string // a JSON fragment that the metadata contains
+	Args       string // a JSON fragment that the args contain
+	Since      *time.Time
+	Until      *time.Time // of creation
+}
+
+// JobOrder is the time that a list is ordered by, then by id.
+type JobOrder string
+
+// Orders of lists of jobs. A time that a job does not have counts as later than all others.
+const (
+	OrderByID          JobOrder = ""
+	OrderByScheduledAt JobOrder = "scheduled_at"
+	OrderByAttemptedAt JobOrder = "attempted_at"
+	OrderByFinalizedAt JobOrder = "finalized_at"
+)
+
+// JobPage says which part of a list to read.
+type JobPage struct {
+	Order      JobOrder
+	Descending bool
+	AfterID    int64      // 0: from the start
+	AfterTime  *time.Time // of the order; nil: none
+	Limit      int
+}
+
+// ListJobs reads a page of the jobs that match. In a snapshot of its own transaction the jobs are as they were found; in READ
+// COMMITTED one may have gone on a step meanwhile, and is shown as it is then.
+func (s *Store) ListJobs(ctx context.Context, db DB, filter JobFilter, page JobPage) ([]*rivertype.JobRow, error) {
+	ids, err := s.listIDs(ctx, db, filter, page)
+	if err != nil {
+		return nil, fmt.Errorf("list jobs: %w", err)
+	}
+	if len(ids) == 0 {
+		return []*rivertype.JobRow{}, nil
+	}
+	jobs, err := s.JobRows(ctx, db, ids...)
+	if err != nil {
+		return nil, err
+	}
+	place := make(map[int64]int, len(ids))
+	for i, id := range ids {
+		place[id] = i
+	}
+	slices.SortFunc(jobs, func(a, b *rivertype.JobRow) int { return place[a.ID] - place[b.ID] })
+	return jobs, nil
+}
+
+// listIDs finds the jobs. Without a filter or an order that asks where a job is, it does not look there.
+func (s *Store) listIDs(ctx context.Context, db DB, filter JobFilter, page JobPage) ([]int64, error) {
+	states := stateNames(filter.States)
+	var afterID *int64
+	if page.AfterID != 0 {
+		afterID = &page.AfterID
+	}
+	args := []any{
+		pgx.QueryExecModeCacheDescribe, firstID(filter.Since), firstID(filter.Until), nullIfNo(filter.IDs), nullIfNo(filter.Kinds),
+		nullIfNo(filter.Queues), nullIfNo(filter.Priorities), nullIfNo(filter.TagsAny), nullIfNo(filter.TagsAll), nullIfEmpty(filter.Args),
+	}
+	name := "list_jobs"
+	if states == nil && page.Order == OrderByID && filter.Metadata == "" {
+		args = append(args, afterID, page.Limit)
+	} else {
+		name = "list_jobs_by_state"
+		args = append(args, nullIfEmpty(filter.Metadata), states, inSmallPlaces(filter.States), afterID, page.AfterTime, page.Limit)
+	}
+	rows, err := db.Query(ctx, listText(s.sql.Get(name), page), args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[int64])
+}
+
+// listText puts the order into the statement: a row comparison for the cursor, so that a page begins where the last ended.
+func listText(text string, page JobPage) string {
+	key, order, sign := "coalesce(r."+string(page.Order)+", 'infinity'::timestamptz)", "ASC", ">"
+	if page.Descending {
+		order, sign = "DESC", "<"
+	}
+	if page.Order == OrderByID {
+		key = "'infinity'::timestamptz"
+		text = strings.ReplaceAll(text, "ORDER BY {key} {order}, ", "ORDER BY ")
+	}
+	text = strings.ReplaceAll(text, "$14::timestamptz", "coalesce($14::timestamptz, 'infinity')")
+	return strings.NewReplacer("{key}", key, "{order}", order, "{sign}", sign).Replace(text)
+}
+
+// inSmallPlaces returns the states if all of them are read from places that stay small, else nil.
+func inSmallPlaces(states []rivertype.JobState) []string {
+	for _, s := range states {
+		switch s {
+		case rivertype.JobStateRunning, rivertype.JobStateScheduled, rivertype.JobStateRetryable, rivertype.JobStatePending:
+		case rivertype.JobStateAvailable, rivertype.JobStateCancelled, rivertype.JobStateCompleted, rivertype.JobStateDiscarded:
+			return nil
+		}
+	}
+	return stateNames(states)
+}
+
+func stateNames(states []rivertype.JobState) []string {
+	if len(states) == 0 || len(states) == len(rivertype.JobStates()) {
+		return nil
+	}
+	names := make([]string, len(states))
+	for i, s := range states {
+		names[i] = string(s)
+	}
+	return names
+}
+
+// idEpoch is the time whose second has the id 0.
+var idEpoch = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// firstID is the least id that a job made at t can have, rounded down to the second; nil for no time.
+func firstID(t *time.Time) *int64 {
+	if t == nil {
+		return nil
+	}
+	id := max(0, int64(t.Sub(idEpoch)/time.Second)) << 24
+	return &id
+}
