@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/peltonq/pelton/internal/pgtest"
 	"github.com/peltonq/pelton/schema/schematest"
 )
 
@@ -175,4 +176,44 @@ func jsonValue(depth int) *rapid.Generator[any] {
 	}
 	return rapid.OneOf(leaf, rapid.SliceOfN(jsonValue(depth-1), 0, 3).AsAny(),
 		rapid.MapOfN(text(), jsonValue(depth-1), 0, 3).AsAny())
+}
+
+// TestUniqueConflictWithAnOpenTransaction inserts the same unique job in two transactions at once: the second waits for the
+// first, and there is one job whichever way that ends.
+func TestUniqueConflictWithAnOpenTransaction(t *testing.T) {
+	t.Parallel()
+	const query = `SELECT pelton.enqueue('k', unique_by_args => true)`
+	for _, commit := range []bool{false, true} {
+		pool := schematest.Pool(t)
+		first, err := pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := value[int64](t, first, query)
+		got := make(chan int64, 1)
+		go func() {
+			var other int64
+			if err := pool.QueryRow(t.Context(), query).Scan(&other); err != nil {
+				t.Errorf("the second: %v", err)
+			}
+			got <- other
+		}()
+		pgtest.Eventually(t, 30*time.Second, func() bool {
+			return value[bool](t, pool, `SELECT EXISTS (SELECT FROM pg_stat_activity
+				WHERE datname = current_database() AND wait_event_type = 'Lock' AND query = $1)`, query)
+		}, "the second waits for the first")
+		end := first.Rollback
+		if commit {
+			end = first.Commit
+		}
+		if err := end(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if other := <-got; (other == id) != commit {
+			t.Errorf("the first made job %d (committed: %t), the second got %d", id, commit, other)
+		}
+		if n := value[int](t, pool, `SELECT count(*)::int FROM pelton.job_state`); n != 1 {
+			t.Errorf("there are %d jobs, want 1", n)
+		}
+	}
 }

@@ -29,6 +29,9 @@ type Config struct {
 	// Sweep is the time between two rounds of the sweeper. Defaults to one minute.
 	Sweep time.Duration
 
+	// VoidGrace is how long a void is left to those who claim before the sweeper honours it. Defaults to one minute.
+	VoidGrace time.Duration
+
 	// KeepEvery is the time between two calls of Keep, the first one being at the start. Defaults to 5 minutes.
 	KeepEvery time.Duration
 
@@ -58,6 +61,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Sweep == 0 {
 		c.Sweep = time.Minute
+	}
+	if c.VoidGrace == 0 {
+		c.VoidGrace = time.Minute
 	}
 	if c.KeepEvery == 0 {
 		c.KeepEvery = 5 * time.Minute

@@ -7,3 +7,6 @@ func NewMover(st *store.Store, c Config) *Mover { return newMover(st, c.withDefa
 
 // NewReaper makes a reaper alone.
 func NewReaper(st *store.Store, c Config) *Reaper { return newReaper(st, c.withDefaults()) }
+
+// NewSweeper makes a sweeper alone.
+func NewSweeper(st *store.Store, c Config) *Sweeper { return newSweeper(st, c.withDefaults()) }

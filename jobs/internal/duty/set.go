@@ -34,6 +34,7 @@ func New(st *store.Store, config Config) *Set {
 	s.loops = []*loop{
 		s.moving, s.marking, s.markingTimes,
 		newLoop("reaper", c.Log, s.reaper.Step),
+		newLoop("sweeper", c.Log, newSweeper(st, c).Step),
 	}
 	if c.Keep != nil {
 		s.loops = append(s.loops, newLoop("keeper", c.Log, func(ctx context.Context) (time.Duration, error) {

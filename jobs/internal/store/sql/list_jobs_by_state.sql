@@ -5,18 +5,18 @@ SELECT r.id
 FROM (
     SELECT j.id, CASE WHEN last.final THEN last.outcome::text
             WHEN s.retry THEN 'retryable' WHEN NOT s.retry THEN 'scheduled' WHEN p.job_id IS NOT NULL THEN 'pending'
-            WHEN pelton.is_leased(j.id, coalesce(last.run, 0) + 1) THEN 'running'
-            WHEN pelton.voided(j.id, coalesce(last.run, 0) + 1) = 'cancelled' THEN 'cancelled'
+            WHEN l.id IS NOT NULL THEN 'running'
+            WHEN EXISTS (SELECT FROM pelton.job_void v WHERE v.job_id = j.id AND v.reason = 'cancelled'
+                AND v.run BETWEEN coalesce(last.run, 0) AND coalesce(last.run, 0) + 1) THEN 'cancelled'
             ELSE 'available' END AS state,
         coalesce(s.due, CASE WHEN last.outcome = 'retried' THEN last.ended_at ELSE last.due END, j.scheduled_at, j.created_at)
             AS scheduled_at,
         CASE WHEN last.final THEN last.ended_at
-            WHEN s.job_id IS NULL AND p.job_id IS NULL AND NOT pelton.is_leased(j.id, coalesce(last.run, 0) + 1) THEN
+            WHEN s.job_id IS NULL AND p.job_id IS NULL AND l.id IS NULL THEN
                 (SELECT max(v.at) FROM pelton.job_void v WHERE v.job_id = j.id AND v.reason = 'cancelled'
                     AND v.run BETWEEN coalesce(last.run, 0) AND coalesce(last.run, 0) + 1)
             END AS finalized_at,
-        coalesce((SELECT l.claimed_at FROM pelton.job_lease l, unnest(l.job_ids, l.runs) AS u(id, run)
-            WHERE u.id = j.id AND coalesce(u.run, 1) = coalesce(last.run, 0) + 1 LIMIT 1), last.started_at) AS attempted_at
+        coalesce(l.claimed_at, last.started_at) AS attempted_at
     FROM pelton.job j
     LEFT JOIN pelton.job_change c ON c.job_id = j.id
     LEFT JOIN pelton.job_scheduled s ON s.job_id = j.id
@@ -28,6 +28,9 @@ FROM (
         WHERE a.job_id = j.id AND ($1::bigint IS NULL OR a.job_id >= $1) AND ($2::bigint IS NULL OR a.job_id < $2)
         ORDER BY a.run DESC LIMIT 1
     ) last ON true
+    LEFT JOIN (
+        SELECT u.id, coalesce(u.run, 1) AS run, l.claimed_at FROM pelton.job_lease l, unnest(l.job_ids, l.runs) AS u(id, run)
+    ) l ON l.id = j.id AND l.run = coalesce(last.run, 0) + 1
     WHERE ($1::bigint IS NULL OR j.id >= $1) AND ($2::bigint IS NULL OR j.id < $2)
         AND ($3::bigint[] IS NULL OR j.id = ANY ($3))
         AND ($4::text[] IS NULL OR j.kind = ANY ($4))

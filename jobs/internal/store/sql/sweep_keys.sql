@@ -1,0 +1,13 @@
+-- Gives up the unique keys among the next $2 after $1 whose jobs hold them no longer. Returns how many, and the last key looked
+-- at, NULL at the end. Locks: their rows, in key order, SKIP LOCKED.
+WITH page AS MATERIALIZED (
+    SELECT u.key, u.job_id, u.states FROM pelton.job_unique u WHERE u.key > $1 ORDER BY u.key LIMIT $2
+), free AS MATERIALIZED (
+    SELECT p.key, p.job_id FROM page p WHERE pelton.key_is_free(p.job_id, p.states)
+), gone AS (
+    DELETE FROM pelton.job_unique WHERE ctid = ANY (ARRAY(
+        SELECT u.ctid FROM pelton.job_unique u JOIN free f ON u.key = f.key AND u.job_id = f.job_id
+        ORDER BY u.key FOR UPDATE OF u SKIP LOCKED))
+    RETURNING 1
+)
+SELECT (SELECT count(*) FROM gone), (SELECT p.key FROM page p ORDER BY p.key DESC LIMIT 1)
