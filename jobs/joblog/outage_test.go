@@ -102,8 +102,8 @@ func TestLostAnswerStoresNothingTwice(t *testing.T) {
 	<-cut
 	write(t, run.Stream(joblog.Stdout), []byte("again\n"))
 	closeRun(t, run)
-	if got := text(t, pgtest.Pool(t, dsn), joblog.Options{}); got != "once\nagain\n" {
-		t.Fatalf("got %q", got)
+	if got := text(t, pgtest.Pool(t, dsn), joblog.Options{}); got != "once\nagain\n" || w.Stats().Dropped != 0 {
+		t.Fatalf("got %q, %+v", got, w.Stats())
 	}
 }
 
