@@ -78,8 +78,9 @@ func TestReadsPrunePartitions(t *testing.T) {
 	}
 
 	after, all := secondOf(jobID)-1, []string{"o", "e", "l", "p"}
+	end := idAt(time.Now()) | 1<<idBits - 1
 	for name, args := range map[string][]any{
-		"read":      {jobID, int32(1), after, all, pageRows},
+		"read":      {jobID, int32(1), end, all, pageRows},
 		"read_back": {jobID, int32(1), after, int64(1) << 62, all, true, pageRows},
 		"runs":      {jobID, after},
 		"trim":      {jobID, int32(1), after + 1, after + 1000},
