@@ -44,13 +44,11 @@ func find(program, dir string, env []string) (string, error) {
 
 // reason takes the path off an error, which names it already.
 func reason(err error) error {
-	var e *exec.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*exec.Error](err); ok {
 		err = e.Err
 	}
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		err = p.Err
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
 	}
 	return err
 }

@@ -23,9 +23,17 @@ func holdThread() func() {
 	return runtime.UnlockOSThread
 }
 
+// group is the process group that a program leads. awaitExit is called once; reap after it has returned.
+type group struct {
+	process *os.Process
+}
+
 // awaitExit waits until the program has exited, without reaping it, so that its group keeps its number.
 func (g *group) awaitExit() {
-	for unix.Waitid(unix.P_PID, g.process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+	for {
+		if err := unix.Waitid(unix.P_PID, g.process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != unix.EINTR { //nolint:errorlint // errno
+			return
+		}
 	}
 }
 

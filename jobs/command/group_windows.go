@@ -13,12 +13,6 @@ func attributes() *syscall.SysProcAttr { return nil }
 
 func holdThread() func() { return func() {} }
 
-// awaitExit waits until the program has exited.
-func (g *group) awaitExit() { g.state, g.err = g.process.Wait() }
-
-// reap returns how the program ended.
-func (g *group) reap() (*os.ProcessState, error) { return g.state, g.err }
-
 // terminate has no milder way than kill here.
 func (g *group) terminate() { g.kill() }
 

@@ -71,7 +71,7 @@ func (p *program) attend(ctx context.Context, g *group, outputs ...*output) (*os
 		}
 	case <-ctx.Done():
 		killAt = p.terminate(ctx, g)
-		p.killUnless(exited, g, killAt)
+		p.killUnless(ctx, exited, g, killAt)
 	}
 	stopped := !killAt.IsZero()
 	state, err := g.reap()
@@ -97,13 +97,13 @@ func (p *program) terminate(ctx context.Context, g *group) time.Time {
 }
 
 // killUnless kills the group if the program has not exited in time, and waits until it has.
-func (p *program) killUnless(exited <-chan struct{}, g *group, at time.Time) {
+func (p *program) killUnless(ctx context.Context, exited <-chan struct{}, g *group, at time.Time) {
 	timer := time.NewTimer(time.Until(at))
 	defer timer.Stop()
 	select {
 	case <-exited:
 	case <-timer.C:
-		p.log.Warn("the program did not end in time and is killed")
+		p.log.WarnContext(ctx, "the program did not end in time and is killed")
 		g.kill()
 		<-exited
 	}
@@ -123,6 +123,7 @@ func (p *program) endRest(ctx context.Context, g *group, killAt time.Time) {
 	defer look.Stop()
 	for killed := false; g.alive(); <-look.C {
 		if !killed && !time.Now().Before(killAt) {
+			p.log.WarnContext(ctx, "processes of the program's group did not end in time and are killed")
 			g.kill()
 			killed = true
 		}

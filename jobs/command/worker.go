@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -115,7 +116,7 @@ func (c Command) name(argv []string, shell bool) string {
 
 func (w *Worker) argv(c Command, shell bool) ([]string, error) {
 	if shell {
-		return append(w.config.Shell[:len(w.config.Shell):len(w.config.Shell)], c.text), nil
+		return append(slices.Clip(w.config.Shell), c.text), nil
 	}
 	return c.split()
 }
@@ -161,7 +162,7 @@ func (w *Worker) dir(dir string) (string, error) {
 
 // env is the base environment, the job's own, and the job's numbers; of equal names the last counts.
 func (w *Worker) env(ctx context.Context, job *river.Job[Args]) []string {
-	env := w.config.Env[:len(w.config.Env):len(w.config.Env)]
+	env := slices.Clip(w.config.Env)
 	for key, value := range job.Args.Env {
 		env = append(env, key+"="+value)
 	}

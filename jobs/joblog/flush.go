@@ -73,7 +73,8 @@ func (w *Writer) take() (more bool) {
 		if room < w.config.ChunkBytes || len(w.batch) >= maxBatchRows {
 			return true
 		}
-		w.queue = append(w.queue[:0:0], w.queue[1:]...)
+		w.queue[0] = nil
+		w.queue = w.queue[1:]
 		s.queued = false
 		w.unsent += s.ripe(now, w.config)
 		room -= s.take(&w.batch, room, maxBatchRows-len(w.batch))

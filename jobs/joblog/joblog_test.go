@@ -3,6 +3,7 @@ package joblog_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -191,7 +192,7 @@ func TestStopStoresWhatIsLeft(t *testing.T) {
 	if got := text(t, pool, joblog.Options{}); len(got) != 30 {
 		t.Fatalf("got %q", got)
 	}
-	if _, err := run.Stream(joblog.Stdout).Write([]byte("late")); err != joblog.ErrClosed {
+	if _, err := run.Stream(joblog.Stdout).Write([]byte("late")); !errors.Is(err, joblog.ErrClosed) {
 		t.Fatalf("write after stop: %v", err)
 	}
 }
@@ -202,7 +203,7 @@ func TestRunWithoutOutputCostsNothing(t *testing.T) {
 	w := start(t, pool, joblog.Config{})
 	run := w.Run(job, 1)
 	closeRun(t, run)
-	if _, err := run.Stream(joblog.Stdout).Write([]byte("late")); err != joblog.ErrClosed {
+	if _, err := run.Stream(joblog.Stdout).Write([]byte("late")); !errors.Is(err, joblog.ErrClosed) {
 		t.Fatalf("write after close: %v", err)
 	}
 	if s := w.Stats(); s.Flushes != 0 {

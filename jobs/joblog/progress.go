@@ -33,7 +33,8 @@ func (r *Run) Progress(percent float64, message string) error {
 	if s.closed || w.stopped {
 		return ErrClosed
 	}
-	s.report = append(line, '\n')
+	line = append(line, '\n')
+	s.report = line
 	w.enqueue(s)
 	return nil
 }

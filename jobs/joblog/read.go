@@ -85,15 +85,21 @@ type source struct {
 	opts  Options
 }
 
-var bySchema sync.Map // *sqlfile.Set by schema name
+var (
+	bySchemaMu sync.Mutex
+	bySchema   = map[string]*sqlfile.Set{}
+)
 
 // statements returns the room's statements for a schema.
 func statements(schema string) *sqlfile.Set {
-	if set, ok := bySchema.Load(schema); ok {
-		return set.(*sqlfile.Set)
+	bySchemaMu.Lock()
+	defer bySchemaMu.Unlock()
+	set, ok := bySchema[schema]
+	if !ok {
+		set = sqlfile.Load(files, "sql", schema)
+		bySchema[schema] = set
 	}
-	set, _ := bySchema.LoadOrStore(schema, sqlfile.Load(files, "sql", schema))
-	return set.(*sqlfile.Set)
+	return set
 }
 
 func newSource(db DB, schema string, jobID int64, run int, opts Options) (*source, error) {

@@ -478,25 +478,3 @@ COMMENT ON COLUMN pelton.growth.jobs IS 'Jobs enqueued that are still kept.';
 COMMENT ON COLUMN pelton.growth.runs IS 'Runs that ended.';
 COMMENT ON COLUMN pelton.growth.log_chunks IS 'Chunks of log.';
 COMMENT ON COLUMN pelton.growth.log_bytes IS 'Bytes of log.';
-
--- job_row is made beside the verbs that use it.
-COMMENT ON COLUMN pelton.job_row.id IS 'Id of the job.';
-COMMENT ON COLUMN pelton.job_row.kind IS 'Kind of the job.';
-COMMENT ON COLUMN pelton.job_row.queue IS 'Queue, as changed since.';
-COMMENT ON COLUMN pelton.job_row.priority IS 'Priority, 1 (first) to 4, as changed since.';
-COMMENT ON COLUMN pelton.job_row.state IS 'State; available is what is in no other place, job_state really looks.';
-COMMENT ON COLUMN pelton.job_row.run IS 'Number of the run that waits, goes on, or was the last.';
-COMMENT ON COLUMN pelton.job_row.attempts IS 'Attempts counted so far, without one that goes on.';
-COMMENT ON COLUMN pelton.job_row.max_attempts IS 'Attempts allowed, as changed since.';
-COMMENT ON COLUMN pelton.job_row.args IS 'Args, as changed since.';
-COMMENT ON COLUMN pelton.job_row.metadata IS 'Metadata with what runs and people added.';
-COMMENT ON COLUMN pelton.job_row.output IS 'Newest output.';
-COMMENT ON COLUMN pelton.job_row.tags IS 'Tags; empty if none.';
-COMMENT ON COLUMN pelton.job_row.created_at IS 'When it was enqueued.';
-COMMENT ON COLUMN pelton.job_row.scheduled_at IS 'When its run is or was due.';
-COMMENT ON COLUMN pelton.job_row.attempted_at IS 'When it was last taken; NULL: never.';
-COMMENT ON COLUMN pelton.job_row.attempted_by IS 'Names of the executors that ran it, in order.';
-COMMENT ON COLUMN pelton.job_row.finalized_at IS 'When it ended for good; NULL: it has not.';
-COMMENT ON COLUMN pelton.job_row.errors IS 'Errors of its runs: at, attempt, error, trace; NULL: none.';
-COMMENT ON COLUMN pelton.job_row.unique_key IS 'Its unique key, if it has one.';
-COMMENT ON COLUMN pelton.job_row.unique_states IS 'States in which it keeps its key, as bits (state_bit).';
