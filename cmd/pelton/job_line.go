@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -81,7 +82,7 @@ func lineFault(text []byte, err error) error {
 	case errors.As(err, &shape):
 		return fmt.Errorf("field %q is a %s, want %s", shape.Field, shape.Value, typeText(shape.Type.String()))
 	case errors.As(err, &badTime):
-		return fmt.Errorf("field \"at\" is %s, want RFC 3339 as 2026-01-02T15:04:05Z", badTime.Value)
+		return fmt.Errorf("field \"at\" is %q, want RFC 3339 as 2026-01-02T15:04:05Z", strings.Trim(badTime.Value, `"`))
 	case errors.As(err, &syntax):
 		return fmt.Errorf("not JSON, at byte %d: %w", syntax.Offset, err)
 	}

@@ -146,15 +146,15 @@ func (a *app) runOf(ctx context.Context, db database, id int64, f logFlags) (int
 	if err != nil {
 		return 0, err
 	}
-	last := 0
+	last, goesOn := 0, false
 	for _, r := range runs {
 		if r.StartedAt != nil {
-			last = r.Run
+			last, goesOn = r.Run, r.EndedAt == nil
 		}
 	}
 	waits := row.FinalizedAt == nil && row.State != rivertype.JobStateRunning
 	switch {
-	case waits && f.follow && len(runs) > 0:
+	case waits && f.follow && len(runs) > 0 && !goesOn:
 		return runs[len(runs)-1].Run + 1, nil
 	case last == 0:
 		return 1, nil

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/peltonq/pelton/internal/pgtest"
+)
+
+// dev is a pelton dev with a data directory of the test's.
+type dev struct {
+	*process
+
+	dir  string
+	info map[string]any
+}
+
+func devEnvironment(dir string) []string {
+	env := []string{"PELTON_DATA_DIR=" + dir}
+	if bin := os.Getenv("PELTON_TEST_PG_BIN"); bin != "" {
+		env = append(env, "PATH="+bin+":"+os.Getenv("PATH"))
+	}
+	return env
+}
+
+func launchDev(t *testing.T, dir string, args ...string) *dev {
+	t.Helper()
+	args = append([]string{"dev", "--json", "--listen", "127.0.0.1:0"}, append(args, quick...)...)
+	p := launch(t, devEnvironment(dir), args...)
+	return &dev{p, dir, p.started()}
+}
+
+// shell finds the database as another terminal would.
+func (d *dev) shell() *shell {
+	d.t.Helper()
+	return &shell{t: d.t, url: d.info["database_url"].(string), env: map[string]string{"PELTON_DATA_DIR": d.dir}}
+}
+
+// stop ends it as Ctrl-C does.
+func (d *dev) stop() {
+	d.t.Helper()
+	d.signal(syscall.SIGINT)
+	if code := d.exit(); code != exitOK {
+		d.t.Errorf("exit code of pelton dev is %d", code)
+	}
+}
+
+func TestDev(t *testing.T) {
+	t.Parallel()
+	dir := pgtest.Dir(t)
+	d := launchDev(t, dir)
+	fields(t, d.info, "event", "client", "endpoint", "database_url", "data_dir", "server_log", "postgres", "kinds")
+	if get(t, d.info["endpoint"].(string)+"/readyz") != 200 {
+		t.Error("the endpoint is not ready")
+	}
+	s := d.shell()
+	id := s.command("echo hello; echo oops >&2", "--tag", "try")
+	s.waitState(id, "completed")
+	if out := s.ok("job", "logs", id, "--stream", "stdout"); out != "hello\n" {
+		t.Errorf("log is %q", out)
+	}
+	later := s.enqueue("noop", "--at", "1h")
+	if r := s.try("", "job", "list", "-v"); !strings.Contains(r.err, "database of pelton dev (process ") {
+		t.Errorf("-v does not say which database: %q", r.err)
+	}
+
+	second := launch(t, devEnvironment(dir), "dev", "--listen", "127.0.0.1:0")
+	if code := second.exit(); code != exitRefused || !strings.Contains(second.err.String(), "another pelton dev uses "+dir) {
+		t.Errorf("second pelton dev: exit code %d, %s", code, &second.err)
+	}
+	d.stop()
+	s.fails(exitUsage, "start `pelton dev`", "job", "list")
+
+	again := launchDev(t, dir)
+	s = again.shell()
+	if state := s.state(id); state != "completed" {
+		t.Errorf("after a restart the job is %s", state)
+	}
+	if out := s.ok("job", "logs", id, "--stream", "stderr"); out != "oops\n" {
+		t.Errorf("after a restart the log is %q", out)
+	}
+	if state := s.state(later); state != "scheduled" {
+		t.Errorf("after a restart the scheduled job is %s", state)
+	}
+	again.stop()
+}
+
+// A killed pelton dev leaves a stale process id and address behind, and a job that was running.
+func TestDevIsKilled(t *testing.T) {
+	t.Parallel()
+	dir := pgtest.Dir(t)
+	d := launchDev(t, dir)
+	s := d.shell()
+	id := s.command(`if [ "$PELTON_ATTEMPT" = 1 ]; then sleep 1000; fi; echo done`)
+	s.waitState(id, "running")
+	d.kill()
+	pgtest.Eventually(t, patience, func() bool {
+		return s.try("", "job", "list").code == exitUnreachable
+	}, "the server to end with its owner")
+	s.fails(exitUnreachable, "It was that of a pelton dev that is gone, as "+filepath.Join(dir, "dev.json")+" says", "job", "list")
+
+	again := launchDev(t, dir)
+	s = again.shell()
+	s.waitState(id, "completed")
+	if out := s.ok("job", "logs", id); out != "done\n" {
+		t.Errorf("log is %q", out)
+	}
+	again.stop()
+}
+
+func TestDevOnADatabaseOfTheUsers(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	p := launch(t, []string{"DATABASE_URL=" + url, "PELTON_DATA_DIR=" + t.TempDir()}, "dev", "--listen", "127.0.0.1:0")
+	pgtest.Eventually(t, patience, func() bool { return strings.Contains(p.out.String(), "Ctrl-C stops.") }, "pelton dev to be ready")
+	if out := p.out.String(); !strings.Contains(out, "export DATABASE_URL='"+url+"'") || strings.Contains(out, "server log") {
+		t.Errorf("printed %q", out)
+	}
+	s := shellOn(t, url)
+	s.waitState(s.enqueue("noop"), "completed")
+	p.signal(syscall.SIGTERM)
+	if code := p.exit(); code != exitOK {
+		t.Errorf("exit code is %d", code)
+	}
+}
+
+// The default port is not insisted on.
+func TestDevPortIsTaken(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Database(t)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", defaultListen)
+	if err == nil { // else somebody else has it, which serves as well
+		defer func() { _ = listener.Close() }()
+	}
+	p := launch(t, []string{"DATABASE_URL=" + url}, "dev", "--json")
+	where := p.started()["endpoint"].(string)
+	if where == "http://"+defaultListen || get(t, where+"/healthz") != 200 {
+		t.Errorf("endpoint is %s", where)
+	}
+	p.signal(syscall.SIGINT)
+	if code := p.exit(); code != exitOK || !strings.Contains(p.err.String(), "the port is taken") {
+		t.Errorf("exit code is %d, stderr %q", code, &p.err)
+	}
+}
+
+func TestDevStopsBeforeItHasStarted(t *testing.T) {
+	t.Parallel()
+	p := launch(t, devEnvironment(pgtest.Dir(t)), "dev", "--listen", "127.0.0.1:0")
+	dataDir := filepath.Join(envValue(p, "PELTON_DATA_DIR"), "postgres.lock")
+	pgtest.Eventually(t, patience, func() bool { _, err := os.Stat(dataDir); return err == nil }, "the start to begin")
+	p.signal(syscall.SIGINT)
+	if code := p.exit(); code != exitInterrupted && code != exitOK {
+		t.Errorf("exit code is %d", code)
+	}
+}
+
+func envValue(p *process, key string) string {
+	for _, entry := range p.cmd.Env {
+		if value, ok := strings.CutPrefix(entry, key+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+func TestDataDirectory(t *testing.T) {
+	t.Parallel()
+	a := &app{env: func(key string) string {
+		return map[string]string{"XDG_DATA_HOME": "/srv/data", "HOME": "/home/me"}[key]
+	}}
+	if dir, err := a.dataDirectory(); err != nil || !strings.Contains(dir, "pelton") {
+		t.Errorf("by XDG_DATA_HOME: %q, %v", dir, err)
+	}
+	a.dataDir = "rel"
+	if dir, err := a.dataDirectory(); err != nil || !filepath.IsAbs(dir) || filepath.Base(dir) != "rel" {
+		t.Errorf("by --data-dir: %q, %v", dir, err)
+	}
+	a = &app{env: func(string) string { return "" }}
+	if os.Geteuid() != 0 {
+		if _, err := a.dataDirectory(); err == nil {
+			t.Error("without HOME there is a data directory")
+		}
+	}
+}
