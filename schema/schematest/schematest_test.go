@@ -20,3 +20,39 @@ func TestPoolIsMigratedAndOwn(t *testing.T) {
 		t.Fatalf("another test's database has %d queues: %v", n, err)
 	}
 }
+
+// failures counts what a test would be failed for.
+type failures struct {
+	testing.TB
+	n int
+}
+
+func (f *failures) Helper() {}
+
+func (f *failures) Errorf(string, ...any) { f.n++ }
+
+func TestAuditFindsFaults(t *testing.T) {
+	t.Parallel()
+	for fault, sql := range map[string]string{
+		"":                `SELECT pelton.enqueue('k')`,
+		"a lost ticket":   `DELETE FROM pelton.job_ready`,
+		"a second ticket": `INSERT INTO pelton.job_ready (priority, line, job_ids) SELECT 1, 'default', job_ids FROM pelton.job_ready`,
+		"a missing run": `WITH gone AS (DELETE FROM pelton.job_ready RETURNING job_ids)
+			INSERT INTO pelton.job_attempt (job_id, run, attempt, outcome) SELECT job_ids[1], 2, 1, 'completed' FROM gone`,
+	} {
+		pool := schematest.Audited(t)
+		for _, statement := range []string{`SELECT pelton.enqueue('k')`, sql} {
+			if _, err := pool.Exec(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found := failures{TB: t}
+		schematest.Audit(&found, pool)
+		if (found.n > 0) != (fault != "") {
+			t.Errorf("%q: the audit finds %d faults", fault, found.n)
+		}
+		if _, err := pool.Exec(t.Context(), `TRUNCATE pelton.job, pelton.job_attempt, pelton.job_ready`); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
