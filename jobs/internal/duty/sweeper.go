@@ -10,9 +10,8 @@ import (
 const (
 	sweepPage  = 1000 // unique keys looked at in one statement
 	sweepPages = 10   // in one round
-	voidPage   = 20   // tickets with voided runs in one transaction
-	voidPages  = 50   // in one round
-	voidBatch  = 1000 // stale voids removed in one statement
+	voidBatch  = 1000 // voids looked at in one transaction
+	voidPages  = 10   // in one round
 )
 
 // Sweeper removes what was left behind: unique keys that their jobs hold no longer, because a process was killed between a
@@ -67,12 +66,12 @@ func (s *Sweeper) sweepVoids(ctx context.Context) error {
 		return err
 	}
 	for range voidPages {
-		n, err := s.store.EndVoided(ctx, s.grace, voidPage)
-		if store.SQLState(err) == store.LockNotAvailable || err == nil && n == 0 {
-			break // held runs are left for the next round
-		}
+		n, err := s.store.HonourInLine(ctx, s.grace, voidBatch)
 		if err != nil {
 			return err
+		}
+		if n == 0 {
+			break
 		}
 	}
 	_, err := s.store.SweepVoids(ctx, s.grace, voidBatch)
