@@ -20,8 +20,24 @@ type peltonEngine struct{}
 
 func (peltonEngine) name() string { return EnginePelton }
 
+// prepare makes the partitions ahead too, as they are in a database that lives.
 func (peltonEngine) prepare(ctx context.Context, dsn string) error {
-	return schema.Up(ctx, dsn, schema.DefaultName)
+	if err := schema.Up(ctx, dsn, schema.DefaultName); err != nil {
+		return err
+	}
+	pool, err := pgxpool.New(ctx, dsn)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer pool.Close()
+	keeper, err := schema.NewKeeper(pool, schema.DefaultName, schema.KeeperConfig{})
+	if err != nil {
+		return err
+	}
+	if _, err := keeper.Maintain(ctx); err != nil {
+		return fmt.Errorf("make partitions: %w", err)
+	}
+	return nil
 }
 
 func (peltonEngine) open(pool *pgxpool.Pool, options clientOptions) (client, error) {
