@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -72,9 +71,8 @@ type Keeper struct {
 	sql       *sqlfile.Set
 	patience  patience
 	failpoint func(step string) error // tests stop a pass here
-
-	mu      sync.Mutex
-	lastOld time.Time // when the _old partitions were last looked through
+	kept      *memory                 // partitions with too many survivors
+	swept     *memory                 // _old partitions looked through
 }
 
 // NewKeeper makes a keeper of the schema of that name. The pool must allow at least two connections, and its role must own the tables.
@@ -89,6 +87,7 @@ func NewKeeper(pool *pgxpool.Pool, name string, config KeeperConfig) (*Keeper, e
 	return &Keeper{
 		pool: pool, schema: name, config: config, sql: sqlfile.Load(files, "sql", name), patience: defaultPatience,
 		failpoint: func(string) error { return nil },
+		kept:      newMemory(config.Retention.Jobs), swept: newMemory(config.Retention.Jobs),
 	}, nil
 }
 
