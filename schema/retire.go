@@ -138,7 +138,10 @@ func (p *pass) replace(ctx context.Context, s span, deadline time.Time) error {
 }
 
 // next and nextAttempt are the tables of the copy at hand.
-func (p *pass) next() string { return fmt.Sprintf("%s_next_%d_%d", tableJob, p.no, p.copies) }
+func (p *pass) next() string {
+	return fmt.Sprintf("%s_next_%d_%d", tableJob, p.no, p.copies)
+}
+
 func (p *pass) nextAttempt() string {
 	return fmt.Sprintf("%s_next_%d_%d", tableAttempt, p.no, p.copies)
 }
