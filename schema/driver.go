@@ -98,8 +98,7 @@ func (d *driver) transaction(text []byte) []byte {
 }
 
 func gaveUpLock(err error) bool {
-	var failed database.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[database.Error](err); ok {
 		err = failed.OrigErr
 	}
 	return sqlState(err) == lockNotAvailable
@@ -114,8 +113,7 @@ const (
 
 // sqlState returns the SQLSTATE of a Postgres error, or "".
 func sqlState(err error) string {
-	var e *pgconn.PgError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code
 	}
 	return ""

@@ -72,13 +72,10 @@ func floorOf(all []Partition) int64 {
 	return floor
 }
 
-// sweepOld deletes jobs of the _old partitions that ended before the deadline. Not every time: it reads all their attempts.
+// sweepOld deletes jobs of the _old partitions that ended before the deadline. Not in every pass: it reads all their attempts.
 func (p *pass) sweepOld(ctx context.Context, all []Partition, deadline time.Time) error {
-	if !p.oldDue() {
-		return nil
-	}
 	for _, s := range spans(of(all, tableJob), of(all, tableAttempt)) {
-		if !s.old() {
+		if !s.old() || !p.swept.due(s.jobs[0].oid) {
 			continue
 		}
 		for range sweepBatches {
@@ -91,8 +88,8 @@ func (p *pass) sweepOld(ctx context.Context, all []Partition, deadline time.Time
 				break
 			}
 		}
+		p.swept.done(s.jobs[0].oid)
 	}
-	p.sweptOld()
 	return p.failpoint("swept old")
 }
 
@@ -114,17 +111,4 @@ func (p *pass) sweepOldBatch(ctx context.Context, s span, deadline time.Time) (n
 		return 0, nil
 	}
 	return n, err
-}
-
-// oldDue tells whether the _old partitions are to be looked through again: twenty times in a retention, at most every ten minutes.
-func (k *Keeper) oldDue() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.lastOld.IsZero() || time.Since(k.lastOld) >= min(k.config.Retention.Jobs/20, time.Hour)
-}
-
-func (k *Keeper) sweptOld() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.lastOld = time.Now()
 }
