@@ -107,8 +107,6 @@ func gaveUpLock(err error) bool {
 const (
 	lockNotAvailable = "55P03"
 	deadlockDetected = "40P01"
-	undefinedTable   = "42P01"
-	queryCanceled    = "57014"
 )
 
 // sqlState returns the SQLSTATE of a Postgres error, or "".

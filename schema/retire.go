@@ -233,17 +233,13 @@ func (p *pass) catchUp(ctx context.Context, tx pgx.Tx) error {
 // swap puts the copy in the place of the span's partitions, which become tables on their own, to be dropped later.
 func (p *pass) swap(ctx context.Context, s span) (bool, error) {
 	var tables []string
-	var keys []uint32
 	for _, part := range slices.Concat(s.attempts, s.jobs) {
 		tables = append(tables, part.Name)
-		if part.Parent == tableJob {
-			keys = append(keys, part.oid)
-		}
 	}
 	tables = append(tables, tableAttempt, tableJob) // job last: an enqueue waits only for this one lock
-	advisory := fmt.Sprintf("SELECT pg_advisory_xact_lock(%s(k)) FROM unnest($1::oid[]) k", p.table("partition_lock"))
+	advisory := fmt.Sprintf("SELECT pg_advisory_xact_lock(%s(k)) FROM unnest(%s) k", p.table("partition_lock"), oids(s.jobs))
 	return p.ddl(ctx, "swap "+s.jobs[len(s.jobs)-1].Name, tables, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, advisory, keys); err != nil {
+		if _, err := tx.Exec(ctx, advisory); err != nil {
 			return fmt.Errorf("lock out changes of finished jobs: %w", err)
 		}
 		if err := p.lock(ctx, tx, tables...); err != nil {

@@ -95,14 +95,10 @@ func (p *pass) sweepOld(ctx context.Context, all []Partition, deadline time.Time
 
 // sweepOldBatch deletes a batch, unless somebody is reviving or changing a job of this partition.
 func (p *pass) sweepOldBatch(ctx context.Context, s span, deadline time.Time) (n int, err error) {
-	var keys []uint32
-	for _, part := range s.jobs {
-		keys = append(keys, part.oid)
-	}
-	lock := fmt.Sprintf("SELECT coalesce(bool_and(pg_try_advisory_xact_lock(%s(k))), false) FROM unnest($1::oid[]) k", p.table("partition_lock"))
+	lock := fmt.Sprintf("SELECT bool_and(pg_try_advisory_xact_lock(%s(k))) FROM unnest(%s) k", p.table("partition_lock"), oids(s.jobs))
 	err = p.tx(ctx, func(tx pgx.Tx) error {
 		var held bool
-		if err := tx.QueryRow(ctx, lock, keys).Scan(&held); err != nil || !held {
+		if err := tx.QueryRow(ctx, lock).Scan(&held); err != nil || !held {
 			return err
 		}
 		return tx.QueryRow(ctx, p.sql.Get("sweep_old"), pgx.QueryExecModeExec, s.from, s.to, deadline, sweepBatch).Scan(&n)
