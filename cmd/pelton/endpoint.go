@@ -29,7 +29,7 @@ func (a *app) serveEndpoint(ctx context.Context, s serving, admin *admin) (*endp
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", s.listen)
 	if errors.Is(err, syscall.EADDRINUSE) && s.fallback {
-		a.logger(levelServe).Warn("the port is taken; the endpoint is elsewhere", "wanted", s.listen)
+		a.logger(levelServe).WarnContext(ctx, "the port is taken; the endpoint is elsewhere", "wanted", s.listen)
 		host, _, splitErr := net.SplitHostPort(s.listen)
 		if splitErr != nil {
 			return nil, usagef("--listen %q: %w", s.listen, splitErr)
