@@ -63,11 +63,11 @@ func (e *endpoint) url() string {
 }
 
 // close lets requests end for a moment and waits for the server.
-func (e *endpoint) close() error {
+func (e *endpoint) close(ctx context.Context) error {
 	if e.server == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	err := e.server.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
