@@ -29,7 +29,7 @@ func (a *app) serveEndpoint(ctx context.Context, s serving, admin *admin) (*endp
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", s.listen)
 	if errors.Is(err, syscall.EADDRINUSE) && s.fallback {
-		a.logger(levelServe).Warn("the port is taken; the endpoint is elsewhere", "wanted", s.listen)
+		a.logger(levelServe).WarnContext(ctx, "the port is taken; the endpoint is elsewhere", "wanted", s.listen)
 		host, _, splitErr := net.SplitHostPort(s.listen)
 		if splitErr != nil {
 			return nil, usagef("--listen %q: %w", s.listen, splitErr)
@@ -63,11 +63,11 @@ func (e *endpoint) url() string {
 }
 
 // close lets requests end for a moment and waits for the server.
-func (e *endpoint) close() error {
+func (e *endpoint) close(ctx context.Context) error {
 	if e.server == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
 	err := e.server.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -97,7 +97,7 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 	if err != nil {
 		return err
 	}
-	pool, err := a.open(stop.soft, address)
+	pool, err := a.open(stop.soft, address, connectionsServe)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, served.close()) }()
+	defer func() { err = errors.Join(err, served.close(stop.hard)) }()
 	if err := client.Start(stop.soft); err != nil {
 		return err
 	}
