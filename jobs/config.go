@@ -57,6 +57,9 @@ type Config struct {
 	Hooks      []rivertype.Hook
 	Middleware []rivertype.Middleware
 
+	// Plugins are River's that may be both: each counts as a hook, as middleware, or as both, before Hooks and Middleware.
+	Plugins []rivertype.Plugin
+
 	// Observer is told of claims and finishes in batches, for metrics. May be nil.
 	Observer Observer
 

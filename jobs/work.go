@@ -80,6 +80,7 @@ type work struct {
 	unit   workUnit
 	log    *joblog.Run
 	record recorded
+	known  bool // the args were decoded
 }
 
 // ending is how the work ended.
@@ -135,6 +136,7 @@ func (w *work) plainly(ctx context.Context) error {
 	if err := w.unit.unmarshal(); err != nil {
 		return err
 	}
+	w.known = true
 	timeout := w.unit.timeout()
 	if timeout == 0 {
 		timeout = w.client.config.JobTimeout
@@ -165,13 +167,14 @@ func (w *work) result(ctx context.Context, ended ending) {
 	case errors.As(ended.err, &snooze):
 		w.snooze(snooze.Duration)
 		return
+	case errors.As(ended.err, &cancelled): // also while the client stops
 	case errors.Is(cause, ErrStopped) && ended.panicked == nil:
 		r.Outcome, r.Attempt = state.Returned, t.Attempts
 		return
 	}
 	r.Error, r.Trace = cleanText(w.errorText(ended.err, cause)), cleanText(ended.trace)
 	switch {
-	case errors.As(ended.err, &cancelled), errors.Is(cause, rivertype.ErrJobCancelledRemotely), w.handled(ctx, ended):
+	case cancelled != nil, errors.Is(cause, rivertype.ErrJobCancelledRemotely), w.handled(ctx, ended):
 		r.Outcome = state.Cancelled
 	case r.Attempt >= t.Job.MaxAttempts:
 		r.Outcome = state.Discarded
@@ -245,8 +248,10 @@ func (w *work) nextRetry() (next time.Time) {
 			next = (&river.DefaultClientRetryPolicy{}).NextRetry(w.row)
 		}
 	}()
-	if next := w.unit.nextRetry(); !next.IsZero() {
-		return next
+	if w.known { // a worker may look at its args
+		if next := w.unit.nextRetry(); !next.IsZero() {
+			return next
+		}
 	}
 	return w.client.config.RetryPolicy.NextRetry(w.row)
 }
