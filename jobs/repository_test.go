@@ -137,3 +137,21 @@ func TestNamedTestsExist(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyTheTableDrawsPositions wants positions in the line drawn by the column's default alone: anything else could draw one
+// before it holds the table's lock, and its row would be passed by the mark. Nothing sets a sequence either.
+func TestOnlyTheTableDrawsPositions(t *testing.T) {
+	t.Parallel()
+	draw := regexp.MustCompile(`(?i)(nextval|setval)\s*\(\s*'[^']*job_ready_seq'|setval\s*\(`)
+	draws := map[string]int{}
+	for _, pattern := range []string{"*.sql", "*.go"} {
+		for path, code := range matching(t, pattern) {
+			if n := len(draw.FindAllString(code, -1)); n > 0 && !strings.HasSuffix(path, "_test.go") {
+				draws[path] = n
+			}
+		}
+	}
+	if len(draws) != 1 || draws["schema/migrations/000001_tables.up.sql"] != 1 {
+		t.Errorf("positions are drawn in %v, want once in the table's definition", draws)
+	}
+}
