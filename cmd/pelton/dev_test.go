@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/peltonq/pelton/admin"
 	"github.com/peltonq/pelton/internal/pgtest"
 )
 
@@ -132,13 +133,13 @@ func TestDevOnADatabaseOfTheUsers(t *testing.T) {
 func TestDevPortIsTaken(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", defaultListen)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", admin.DefaultListen)
 	if err == nil { // else somebody else has it, which serves as well
 		defer func() { _ = listener.Close() }()
 	}
 	p := launch(t, []string{"DATABASE_URL=" + url}, "dev", "--json")
 	where := p.started()["endpoint"].(string)
-	if where == "http://"+defaultListen || get(t, where+"/healthz") != 200 {
+	if where == "http://"+admin.DefaultListen || get(t, where+"/healthz") != 200 {
 		t.Errorf("endpoint is %s", where)
 	}
 	p.signal(syscall.SIGINT)
