@@ -25,6 +25,10 @@ test: ## Run all tests
 test-race: ## Run all tests with the race detector
 	$(GO) test -race ./...
 
+.PHONY: massive
+massive: ## Run the 7,121 jobs of a real project (PELTON_AZKABAN_DIR, or a made-up one) through pelton dev
+	PELTON_MASSIVE=all $(GO) test -count=1 -v -timeout 30m -run TestMassiveProject ./cmd/pelton
+
 .PHONY: vet
 vet: ## Run go vet
 	$(GO) vet ./...

@@ -16,7 +16,7 @@ import (
 
 func TestScheduledJobsAndRetriesRun(t *testing.T) {
 	t.Parallel()
-	pool := schematest.Pool(t)
+	pool := schematest.Audited(t)
 	var tries atomic.Int32
 	done := make(chan time.Time, 1)
 	c := config(func(_ context.Context, job *river.Job[taskArgs]) error {
@@ -43,7 +43,7 @@ func TestScheduledJobsAndRetriesRun(t *testing.T) {
 // A process that left leases and no sign of life: its jobs run elsewhere, each once more.
 func TestJobsOfADeadProcessRunElsewhere(t *testing.T) {
 	t.Parallel()
-	pool := schematest.Pool(t)
+	pool := schematest.Audited(t)
 	var ran atomic.Int32
 	c := config(func(context.Context, *river.Job[taskArgs]) error {
 		ran.Add(1)

@@ -64,7 +64,7 @@ func TestUniqueKeysOfGoAndSQLAgree(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := schematest.Pool(t)
+			pool := schematest.Audited(t)
 			client, err := jobs.NewClient(pool, &jobs.Config{})
 			if err != nil {
 				t.Fatal(err)
@@ -96,7 +96,7 @@ func TestUniqueKeysOfGoAndSQLAgree(t *testing.T) {
 // TestInsertSQLTx enqueues in a database/sql transaction.
 func TestInsertSQLTx(t *testing.T) {
 	t.Parallel()
-	pool := schematest.Pool(t)
+	pool := schematest.Audited(t)
 	client, err := jobs.NewClient(pool, &jobs.Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -31,7 +31,7 @@ func waitState(t *testing.T, client *jobs.Client, id int64, want rivertype.JobSt
 
 func TestOperateOnWorkedJobs(t *testing.T) {
 	t.Parallel()
-	pool := schematest.Pool(t)
+	pool := schematest.Audited(t)
 	started := make(chan int64, 10)
 	c := config(func(ctx context.Context, job *river.Job[taskArgs]) error {
 		started <- job.ID
@@ -108,7 +108,7 @@ func TestOperateOnWorkedJobs(t *testing.T) {
 
 func TestTxVerbsFollowTheirTransaction(t *testing.T) {
 	t.Parallel()
-	pool := schematest.Pool(t)
+	pool := schematest.Audited(t)
 	client := newClient(t, pool, nil)
 	ctx := t.Context()
 	unique := &river.InsertOpts{UniqueOpts: river.UniqueOpts{ByArgs: true}}
@@ -151,7 +151,7 @@ func TestTxVerbsFollowTheirTransaction(t *testing.T) {
 
 func TestJobList(t *testing.T) {
 	t.Parallel()
-	pool := schematest.Pool(t)
+	pool := schematest.Audited(t)
 	client := newClient(t, pool, nil)
 	ctx := t.Context()
 	var ids []int64
@@ -269,7 +269,7 @@ func countByPages(t *testing.T, client *jobs.Client, params *jobs.JobListParams)
 
 func TestQueueVerbs(t *testing.T) {
 	t.Parallel()
-	pool := schematest.Pool(t)
+	pool := schematest.Audited(t)
 	client := newClient(t, pool, nil)
 	ctx := t.Context()
 	if _, err := client.QueueGet(ctx, "a"); !errors.Is(err, rivertype.ErrNotFound) {
@@ -326,7 +326,7 @@ func TestQueueVerbs(t *testing.T) {
 
 func TestDeadLetterVerbs(t *testing.T) {
 	t.Parallel()
-	pool := schematest.Pool(t)
+	pool := schematest.Audited(t)
 	client := start(t, pool, config(func(_ context.Context, job *river.Job[taskArgs]) error {
 		if job.Args.N < 10 {
 			return errors.New("no")

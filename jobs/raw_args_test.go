@@ -13,7 +13,7 @@ import (
 
 func TestRawArgsUniqueKey(t *testing.T) {
 	t.Parallel()
-	client := newClient(t, schematest.Pool(t), nil)
+	client := newClient(t, schematest.Audited(t), nil)
 	raw := func(kind, key string) jobs.RawArgs {
 		return jobs.RawArgs{JobKind: kind, JSON: json.RawMessage(`{"n":1}`), UniqueKey: key}
 	}
@@ -48,7 +48,7 @@ func TestRawArgsUniqueKey(t *testing.T) {
 
 func TestReports(t *testing.T) {
 	t.Parallel()
-	client := newClient(t, schematest.Pool(t), nil)
+	client := newClient(t, schematest.Audited(t), nil)
 	res, err := client.Insert(t.Context(), taskArgs{N: 1}, nil)
 	if err != nil {
 		t.Fatal(err)

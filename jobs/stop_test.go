@@ -37,7 +37,7 @@ func (b *blocking) work(ctx context.Context, job *river.Job[taskArgs]) error {
 
 func TestStopWaitsForRunningJobs(t *testing.T) {
 	t.Parallel()
-	pool := schematest.Pool(t)
+	pool := schematest.Audited(t)
 	b := newBlocking()
 	client := start(t, pool, config(b.work))
 	id := insert(t, client, 1, nil)
@@ -61,7 +61,7 @@ func TestStopWaitsForRunningJobs(t *testing.T) {
 
 func TestStopHandsBackUncounted(t *testing.T) {
 	t.Parallel()
-	pool := schematest.Pool(t)
+	pool := schematest.Audited(t)
 	b := newBlocking()
 	c := config(b.work)
 	c.Queues["default"] = jobs.QueueConfig{MaxWorkers: 5}

@@ -107,7 +107,7 @@ func waitOutcomes(t *testing.T, pool *pgxpool.Pool, id int64, want string) {
 
 func TestWorkRunsWhatCommitted(t *testing.T) {
 	t.Parallel()
-	pool := schematest.Pool(t)
+	pool := schematest.Audited(t)
 	ran := make(chan int, 10)
 	client := start(t, pool, config(func(_ context.Context, job *river.Job[taskArgs]) error {
 		ran <- job.Args.N
@@ -132,7 +132,7 @@ func TestWorkRunsWhatCommitted(t *testing.T) {
 
 func TestWorkOutcomes(t *testing.T) {
 	t.Parallel()
-	pool := schematest.Pool(t)
+	pool := schematest.Audited(t)
 	var snoozed atomic.Int32
 	at := func(when string, then error) func(*river.Job[taskArgs]) error {
 		return func(*river.Job[taskArgs]) error {
@@ -192,7 +192,7 @@ func (atOnce) NextRetry(*rivertype.JobRow) time.Time { return time.Now().Add(-ti
 
 func TestBulkIsWorkedOnce(t *testing.T) {
 	t.Parallel()
-	pool := schematest.Pool(t)
+	pool := schematest.Audited(t)
 	const n = 5000
 	var ran [n]atomic.Int32
 	c := config(func(_ context.Context, job *river.Job[taskArgs]) error {

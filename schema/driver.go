@@ -98,8 +98,7 @@ func (d *driver) transaction(text []byte) []byte {
 }
 
 func gaveUpLock(err error) bool {
-	var failed database.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[database.Error](err); ok {
 		err = failed.OrigErr
 	}
 	return sqlState(err) == lockNotAvailable
@@ -108,14 +107,11 @@ func gaveUpLock(err error) bool {
 const (
 	lockNotAvailable = "55P03"
 	deadlockDetected = "40P01"
-	undefinedTable   = "42P01"
-	queryCanceled    = "57014"
 )
 
 // sqlState returns the SQLSTATE of a Postgres error, or "".
 func sqlState(err error) string {
-	var e *pgconn.PgError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code
 	}
 	return ""

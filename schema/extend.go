@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -51,7 +52,7 @@ func (p *pass) extend(ctx context.Context, table string) error {
 			return err
 		}
 		if top == nil {
-			return p.attach(ctx, rest, ends)
+			return p.attachAll(ctx, rest, ends)
 		}
 		if closed {
 			return nil // rows came in beyond the new end: a clock that steps; the next pass looks again
@@ -125,11 +126,24 @@ func (p *pass) closingBound(top int64, now time.Time, ends []int64) int64 {
 	return least/size*size + size
 }
 
-// attach makes partitions up to the ends given and moves the empty open-ended one behind them, in one short transaction.
-func (p *pass) attach(ctx context.Context, rest Partition, ends []int64) error {
-	if len(ends) == 0 {
-		return nil
+// attachAtOnce bounds the partitions attached in one transaction, each of which takes about a millisecond under the parent's lock.
+const attachAtOnce = 8
+
+// attachAll makes partitions up to the ends given and moves the empty open-ended one along, a few in each transaction.
+func (p *pass) attachAll(ctx context.Context, rest Partition, ends []int64) error {
+	for some := range slices.Chunk(ends, attachAtOnce) {
+		done, err := p.attach(ctx, rest, some)
+		if err != nil || !done {
+			return err
+		}
+		rest.From = some[len(some)-1]
 	}
+	return nil
+}
+
+// attach makes partitions up to the ends given and moves the empty open-ended one behind them, in one short transaction. It is
+// not done if the open-ended one has got rows meanwhile: the next pass closes it.
+func (p *pass) attach(ctx context.Context, rest Partition, ends []int64) (done bool, err error) {
 	parent := p.table(rest.Parent)
 	step := fmt.Sprintf("attach %d partitions to %s", len(ends), rest.Parent)
 	var names, create []string
@@ -144,13 +158,13 @@ func (p *pass) attach(ctx context.Context, rest Partition, ends []int64) error {
 	}
 	move = append(move, fmt.Sprintf("ALTER TABLE %s ATTACH PARTITION %s %s", parent, p.table(rest.Name), boundSQL(from, math.MaxInt64)))
 	if err := p.tx(ctx, func(tx pgx.Tx) error { return run(ctx, tx, create...) }); err != nil {
-		return fmt.Errorf("%s: create: %w", step, err)
+		return false, fmt.Errorf("%s: create: %w", step, err)
 	}
 	if err := p.failpoint("created " + rest.Parent); err != nil {
-		return err
+		return false, err
 	}
 	filled := false
-	done, err := p.ddl(ctx, step, []string{rest.Name, rest.Parent}, func(tx pgx.Tx) error {
+	done, err = p.ddl(ctx, step, []string{rest.Name, rest.Parent}, func(tx pgx.Tx) error {
 		if err := p.lock(ctx, tx, rest.Name, rest.Parent); err != nil {
 			return err
 		}
@@ -163,10 +177,11 @@ func (p *pass) attach(ctx context.Context, rest Partition, ends []int64) error {
 		}
 		return p.failpoint("attached " + rest.Parent)
 	})
-	if done && !filled { // filled meanwhile: the next pass closes it
-		p.report.Created = append(p.report.Created, names...)
+	if err != nil || !done || filled {
+		return false, err
 	}
-	return err
+	p.report.Created = append(p.report.Created, names...)
+	return true, nil
 }
 
 // createLike makes a table that can become a partition, without a lock that anybody waits for.

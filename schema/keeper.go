@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -49,16 +48,16 @@ func (c KeeperConfig) withDefaults() KeeperConfig {
 func (c KeeperConfig) validate() error {
 	faults := c.Retention.validate()
 	if c.PartitionSize < time.Second || c.PartitionSize%time.Second != 0 {
-		faults = append(faults, fmt.Errorf("PartitionSize is %v, want whole seconds", c.PartitionSize))
+		faults = append(faults, fmt.Errorf("config: PartitionSize is %v, want whole seconds", c.PartitionSize))
 	}
 	if c.Ahead < 1 || c.Ahead > 1000 {
-		faults = append(faults, fmt.Errorf("Ahead is %d, want 1 to 1,000", c.Ahead))
+		faults = append(faults, fmt.Errorf("config: Ahead is %d, want 1 to 1,000", c.Ahead))
 	}
 	if c.Low < 1 || c.Low > c.Ahead {
-		faults = append(faults, fmt.Errorf("Low is %d, want 1 to Ahead, which is %d", c.Low, c.Ahead))
+		faults = append(faults, fmt.Errorf("config: Low is %d, want 1 to Ahead, which is %d", c.Low, c.Ahead))
 	}
 	if c.MaxSurvivors < 1 {
-		faults = append(faults, fmt.Errorf("MaxSurvivors is %d, want at least 1", c.MaxSurvivors))
+		faults = append(faults, fmt.Errorf("config: MaxSurvivors is %d, want at least 1", c.MaxSurvivors))
 	}
 	return errors.Join(faults...)
 }
@@ -72,9 +71,8 @@ type Keeper struct {
 	sql       *sqlfile.Set
 	patience  patience
 	failpoint func(step string) error // tests stop a pass here
-
-	mu      sync.Mutex
-	lastOld time.Time // when the _old partitions were last looked through
+	kept      *memory                 // partitions with too many survivors
+	swept     *memory                 // _old partitions looked through
 }
 
 // NewKeeper makes a keeper of the schema of that name. The pool must allow at least two connections, and its role must own the tables.
@@ -89,6 +87,7 @@ func NewKeeper(pool *pgxpool.Pool, name string, config KeeperConfig) (*Keeper, e
 	return &Keeper{
 		pool: pool, schema: name, config: config, sql: sqlfile.Load(files, "sql", name), patience: defaultPatience,
 		failpoint: func(string) error { return nil },
+		kept:      newMemory(config.Retention.Jobs), swept: newMemory(config.Retention.Jobs),
 	}, nil
 }
 
@@ -131,10 +130,10 @@ func (k *Keeper) Ahead(ctx context.Context) ([]Ahead, error) {
 	for _, table := range []string{tableJob, tableAttempt, tableLog} {
 		a := Ahead{Table: table, Until: math.MaxInt64}
 		for _, p := range of(all, table) {
-			switch p.State {
-			case PartitionAhead:
+			if p.State == PartitionAhead {
 				a.Partitions++
-			case PartitionRest:
+			}
+			if p.State == PartitionRest {
 				a.Until = p.Start.Sub(now) // no start: the open-ended one is all there is, and long reached
 			}
 		}

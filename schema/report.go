@@ -12,7 +12,7 @@ type Report struct {
 	Created   []string       // partitions made ahead
 	Closed    []string       // open-ended partitions that held rows and got an end
 	Dropped   []string       // partitions past their retention
-	Survivors int            // jobs that outlived the partitions dropped
+	Survivors int            // jobs copied into _old partitions, those that were there before included
 	Kept      []string       // partitions past their retention with too many survivors to move; looked at again by the next pass
 	Deleted   map[string]int // rows deleted one by one, by table; job counts those of the _old partitions
 	Postponed []Postponed    // steps given up for now because somebody held a lock

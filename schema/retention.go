@@ -30,7 +30,7 @@ func (r Retention) validate() (faults []error) {
 		value time.Duration
 	}{{"Jobs", r.Jobs}, {"Logs", r.Logs}, {"Dead", r.Dead}, {"Audit", r.Audit}} {
 		if f.value < 0 {
-			faults = append(faults, fmt.Errorf("Retention.%s is %v, want a positive time", f.name, f.value))
+			faults = append(faults, fmt.Errorf("config: Retention.%s is %v, want a positive time", f.name, f.value))
 		}
 	}
 	return faults

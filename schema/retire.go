@@ -37,7 +37,7 @@ func (p *pass) retireJobs(ctx context.Context) error {
 		if s.to > idOf(deadline) {
 			break
 		}
-		stays, err := p.hasManySurvivors(ctx, s, deadline)
+		stays, err := p.stays(ctx, s, deadline)
 		if err != nil {
 			faults = append(faults, err)
 		}
@@ -61,10 +61,22 @@ func worthIt(run []span) bool {
 	return false
 }
 
-func (p *pass) hasManySurvivors(ctx context.Context, s span, deadline time.Time) (bool, error) {
+// antiJoin keeps the search for survivors from comparing all jobs with all attempts, which the planner likes when it has
+// no statistics.
+const antiJoin = "SET LOCAL enable_nestloop = off"
+
+// stays tells whether a span has too many survivors. Counting them reads the whole of it, so the answer holds for a while.
+func (p *pass) stays(ctx context.Context, s span, deadline time.Time) (bool, error) {
+	if !p.kept.due(s.jobs[0].oid) {
+		p.keep(s)
+		return true, nil
+	}
 	var n int
 	err := p.long(ctx, func(tx pgx.Tx) error {
-		return tx.QueryRow(ctx, p.sql.Get("survivors"), pgx.QueryExecModeCacheDescribe, s.from, s.to, deadline, p.config.MaxSurvivors+1).Scan(&n)
+		if err := run(ctx, tx, antiJoin); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, p.sql.Get("survivors"), pgx.QueryExecModeExec, s.from, s.to, deadline).Scan(&n)
 	})
 	if err != nil {
 		return false, fmt.Errorf("count what outlives %q: %w", s.jobs[0].Name, err)
@@ -72,10 +84,15 @@ func (p *pass) hasManySurvivors(ctx context.Context, s span, deadline time.Time)
 	if n <= p.config.MaxSurvivors {
 		return false, nil
 	}
+	p.kept.done(s.jobs[0].oid)
+	p.keep(s)
+	return true, nil
+}
+
+func (p *pass) keep(s span) {
 	for _, part := range s.jobs {
 		p.report.Kept = append(p.report.Kept, part.Name)
 	}
-	return true, nil
 }
 
 // replace puts the survivors of a span in the place of its partitions:
@@ -121,7 +138,10 @@ func (p *pass) replace(ctx context.Context, s span, deadline time.Time) error {
 }
 
 // next and nextAttempt are the tables of the copy at hand.
-func (p *pass) next() string { return fmt.Sprintf("%s_next_%d_%d", tableJob, p.no, p.copies) }
+func (p *pass) next() string {
+	return fmt.Sprintf("%s_next_%d_%d", tableJob, p.no, p.copies)
+}
+
 func (p *pass) nextAttempt() string {
 	return fmt.Sprintf("%s_next_%d_%d", tableAttempt, p.no, p.copies)
 }
@@ -164,11 +184,17 @@ func (p *pass) copySurvivors(ctx context.Context, s span, deadline time.Time) (n
 		return 0, err
 	}
 	err = p.long(ctx, func(tx pgx.Tx) error {
+		if err := run(ctx, tx, antiJoin); err != nil {
+			return err
+		}
 		tag, err := tx.Exec(ctx, p.statement("copy_jobs"), pgx.QueryExecModeExec, s.from, s.to, deadline)
 		if err != nil {
 			return fmt.Errorf("copy jobs: %w", err)
 		}
 		n = int(tag.RowsAffected())
+		if err := run(ctx, tx, "SET LOCAL enable_nestloop = on"); err != nil {
+			return err
+		}
 		if err := run(ctx, tx, "ANALYZE "+p.table(p.next())); err != nil {
 			return fmt.Errorf("analyze the copy: %w", err)
 		}
@@ -207,17 +233,13 @@ func (p *pass) catchUp(ctx context.Context, tx pgx.Tx) error {
 // swap puts the copy in the place of the span's partitions, which become tables on their own, to be dropped later.
 func (p *pass) swap(ctx context.Context, s span) (bool, error) {
 	var tables []string
-	var keys []uint32
 	for _, part := range slices.Concat(s.attempts, s.jobs) {
 		tables = append(tables, part.Name)
-		if part.Parent == tableJob {
-			keys = append(keys, part.oid)
-		}
 	}
 	tables = append(tables, tableAttempt, tableJob) // job last: an enqueue waits only for this one lock
-	advisory := fmt.Sprintf("SELECT pg_advisory_xact_lock(%s(k)) FROM unnest($1::oid[]) k", p.table("partition_lock"))
+	advisory := fmt.Sprintf("SELECT pg_advisory_xact_lock(%s(k)) FROM unnest(%s) k", p.table("partition_lock"), oids(s.jobs))
 	return p.ddl(ctx, "swap "+s.jobs[len(s.jobs)-1].Name, tables, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, advisory, keys); err != nil {
+		if _, err := tx.Exec(ctx, advisory); err != nil {
 			return fmt.Errorf("lock out changes of finished jobs: %w", err)
 		}
 		if err := p.lock(ctx, tx, tables...); err != nil {

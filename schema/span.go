@@ -1,7 +1,9 @@
 package schema
 
 import (
+	"fmt"
 	"math"
+	"strings"
 )
 
 // span is a range of job ids that is a whole number of partitions in both job and job_attempt; nearly always one in each.
@@ -55,4 +57,13 @@ func join(spans []span) span {
 		s.attempts = append(s.attempts, one.attempts...)
 	}
 	return s
+}
+
+// oids is an SQL array of the partitions' oids.
+func oids(parts []Partition) string {
+	list := make([]string, len(parts))
+	for i, p := range parts {
+		list[i] = fmt.Sprint(p.oid)
+	}
+	return "ARRAY[" + strings.Join(list, ", ") + "]::oid[]"
 }

@@ -72,13 +72,10 @@ func floorOf(all []Partition) int64 {
 	return floor
 }
 
-// sweepOld deletes jobs of the _old partitions that ended before the deadline. Not every time: it reads all their attempts.
+// sweepOld deletes jobs of the _old partitions that ended before the deadline. Not in every pass: it reads all their attempts.
 func (p *pass) sweepOld(ctx context.Context, all []Partition, deadline time.Time) error {
-	if !p.oldDue() {
-		return nil
-	}
 	for _, s := range spans(of(all, tableJob), of(all, tableAttempt)) {
-		if !s.old() {
+		if !s.old() || !p.swept.due(s.jobs[0].oid) {
 			continue
 		}
 		for range sweepBatches {
@@ -91,21 +88,17 @@ func (p *pass) sweepOld(ctx context.Context, all []Partition, deadline time.Time
 				break
 			}
 		}
+		p.swept.done(s.jobs[0].oid)
 	}
-	p.sweptOld()
 	return p.failpoint("swept old")
 }
 
 // sweepOldBatch deletes a batch, unless somebody is reviving or changing a job of this partition.
 func (p *pass) sweepOldBatch(ctx context.Context, s span, deadline time.Time) (n int, err error) {
-	var keys []uint32
-	for _, part := range s.jobs {
-		keys = append(keys, part.oid)
-	}
-	lock := fmt.Sprintf("SELECT coalesce(bool_and(pg_try_advisory_xact_lock(%s(k))), false) FROM unnest($1::oid[]) k", p.table("partition_lock"))
+	lock := fmt.Sprintf("SELECT bool_and(pg_try_advisory_xact_lock(%s(k))) FROM unnest(%s) k", p.table("partition_lock"), oids(s.jobs))
 	err = p.tx(ctx, func(tx pgx.Tx) error {
 		var held bool
-		if err := tx.QueryRow(ctx, lock, keys).Scan(&held); err != nil || !held {
+		if err := tx.QueryRow(ctx, lock).Scan(&held); err != nil || !held {
 			return err
 		}
 		return tx.QueryRow(ctx, p.sql.Get("sweep_old"), pgx.QueryExecModeExec, s.from, s.to, deadline, sweepBatch).Scan(&n)
@@ -114,17 +107,4 @@ func (p *pass) sweepOldBatch(ctx context.Context, s span, deadline time.Time) (n
 		return 0, nil
 	}
 	return n, err
-}
-
-// oldDue tells whether the _old partitions are to be looked through again: twenty times in a retention, at most every ten minutes.
-func (k *Keeper) oldDue() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.lastOld.IsZero() || time.Since(k.lastOld) >= min(k.config.Retention.Jobs/20, time.Hour)
-}
-
-func (k *Keeper) sweptOld() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.lastOld = time.Now()
 }

@@ -25,12 +25,12 @@ type VersionError struct {
 }
 
 func (e *VersionError) Error() string {
-	switch e.Reason {
-	case ErrMissing:
+	switch {
+	case errors.Is(e.Reason, ErrMissing):
 		return fmt.Sprintf("schema %q holds no tables of Pelton: run `pelton migrate up`", e.Schema)
-	case ErrOlder:
+	case errors.Is(e.Reason, ErrOlder):
 		return fmt.Sprintf("schema %q is at version %d, this program needs %d: run `pelton migrate up`", e.Schema, e.Have, e.Want)
-	case ErrNewer:
+	case errors.Is(e.Reason, ErrNewer):
 		return fmt.Sprintf("schema %q is at version %d, newer than this program (%d): upgrade the program", e.Schema, e.Have, e.Want)
 	default:
 		return fmt.Sprintf("schema %q is marked dirty at version %d, which Pelton's own migrations never do: another tool was"+

@@ -43,6 +43,14 @@ func (o *output) String() string {
 // launch starts the program with nothing in its environment but PATH, HOME and what is given. It is killed when the test ends.
 func launch(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
+	p := prepare(t, env, args...)
+	p.start()
+	return p
+}
+
+// prepare is launch without the start.
+func prepare(t *testing.T, env []string, args ...string) *process {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -50,6 +58,12 @@ func launch(t *testing.T, env []string, args ...string) *process {
 	p := &process{t: t, cmd: exec.Command(self, args...), done: make(chan struct{})}
 	p.cmd.Env = append([]string{asProgram + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.err
+	return p
+}
+
+func (p *process) start() {
+	t := p.t
+	t.Helper()
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +74,9 @@ func launch(t *testing.T, env []string, args ...string) *process {
 	t.Cleanup(func() {
 		p.kill()
 		if t.Failed() {
-			t.Logf("%s printed:\n%s\n%s", strings.Join(args, " "), &p.out, &p.err)
+			t.Logf("%s printed:\n%s\n%s", strings.Join(p.cmd.Args[1:], " "), &p.out, &p.err)
 		}
 	})
-	return p
 }
 
 // kill ends the process as a crash would, and waits for its end.

@@ -20,8 +20,11 @@ type MarkerConfig struct {
 	// Worth is the least advance that is published at once; less waits for Idle. Defaults to 100 rows; of a relation ordered
 	// by time it counts what was reported by Marker.Moved.
 	Worth int64
-	// Idle is the time between two looks when nothing is to do, and the age at which a small advance is published. Defaults to 10 s.
+	// Idle is the age at which a small advance is published. Defaults to 10 s.
 	Idle time.Duration
+	// Deep is the time between two looks when nothing at all was drawn. Defaults to 6 times Idle: somebody else should look in
+	// between, at little cost, and call earlier.
+	Deep time.Duration
 }
 
 func (c MarkerConfig) withDefaults() MarkerConfig {
@@ -34,6 +37,7 @@ func (c MarkerConfig) withDefaults() MarkerConfig {
 	def(&c.Look, 25*time.Millisecond)
 	def(&c.Pass, 3*time.Second)
 	def(&c.Idle, 10*time.Second)
+	def(&c.Deep, 6*c.Idle)
 	if c.Worth == 0 {
 		c.Worth = 100
 	}
@@ -91,7 +95,7 @@ func (m *Marker) step(ctx context.Context, db DB) (time.Duration, error) {
 		return 0, m.publish(ctx, db, newest, *row)
 	}
 	if !worth {
-		return m.config.Pace, nil // a passed writer is still open
+		return m.watching(newest), nil
 	}
 	m.note = newNote(newest, position, holders, time.Now())
 	return m.conclude(ctx, db)
@@ -135,12 +139,21 @@ func (m *Marker) worth(newest Row, position int64, age time.Duration) bool {
 func (m *Marker) rest(newest Row, position int64) time.Duration {
 	switch {
 	case m.sql.relation == Ready && position == newest.Settled, m.sql.relation == Scheduled && m.moved == 0:
-		return m.config.Idle
+		return m.config.Deep
 	case newest.No != m.mine:
 		return max(m.config.Pace, m.config.Idle/4)
 	default:
 		return max(m.config.Pace, m.config.Idle/10)
 	}
+}
+
+// watching is the time between two looks at passed writers that are still open: this marker's own, or another's, who may have
+// died.
+func (m *Marker) watching(newest Row) time.Duration {
+	if newest.No == m.mine {
+		return 2 * m.config.Pace
+	}
+	return max(2*m.config.Pace, m.config.Idle/4)
 }
 
 func (m *Marker) read(ctx context.Context, db DB) (newest Row, position int64, age time.Duration, err error) {

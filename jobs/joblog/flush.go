@@ -77,7 +77,8 @@ func (w *Writer) take() (more bool) {
 		w.queue = w.queue[1:]
 		s.queued = false
 		w.unsent += s.ripe(now, w.config)
-		room -= s.take(&w.batch, room, maxBatchRows-len(w.batch))
+		// A run keeps half of its allowance for what comes while the batch is in flight, however long that takes.
+		room -= s.take(&w.batch, min(room, w.config.RunBytes/2), maxBatchRows-len(w.batch))
 		if !s.idle() || s.closed {
 			s.queued = true
 			w.queue = append(w.queue, s)

@@ -79,12 +79,19 @@ func TestOutageKeepsBothEnds(t *testing.T) {
 
 	pool := pgtest.Pool(t, dsn)
 	chunks := read(t, pool, joblog.Options{})
-	skipped, last := int64(0), chunks[len(chunks)-1]
+	skipped, latest, last := int64(0), 0, chunks[len(chunks)-1]
 	for _, c := range chunks {
 		skipped += c.Skipped
+		if c.Skipped > 0 {
+			latest = 0
+		}
+		latest += len(c.Data)
 		if !bytes.Equal(c.Data, data[c.Pos:c.Pos+int64(len(c.Data))]) {
 			t.Fatalf("chunk at %d holds other bytes", c.Pos)
 		}
+	}
+	if latest < 4000 {
+		t.Errorf("only %d bytes of the latest output were kept", latest)
 	}
 	if chunks[0].Pos != 0 || last.Pos+int64(len(last.Data)) != int64(len(data)) || skipped != w.Stats().Dropped {
 		t.Fatalf("from %d to %d, %d skipped, %+v", chunks[0].Pos, last.Pos, skipped, w.Stats())

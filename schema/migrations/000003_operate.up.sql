@@ -238,8 +238,8 @@ END $$;
 -- the job's. A run that has been taken goes on as it is; what was changed counts from the next run on. No ticket is written
 -- here: whoever takes the old one ends it as 'moved' and puts the job into its new line. Returns the run that the change
 -- counts for: if that has passed when the calling transaction commits, calling once more moves the job again; JobUpdate does.
-CREATE FUNCTION pelton.change(job bigint, new_queue text DEFAULT NULL, new_priority smallint DEFAULT NULL,
-    new_max_attempts smallint DEFAULT NULL, new_args json DEFAULT NULL, new_metadata jsonb DEFAULT NULL,
+CREATE FUNCTION pelton.change(job bigint, new_queue text DEFAULT NULL, new_priority integer DEFAULT NULL,
+    new_max_attempts integer DEFAULT NULL, new_args json DEFAULT NULL, new_metadata jsonb DEFAULT NULL,
     actor text DEFAULT NULL)
 RETURNS integer LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -251,7 +251,7 @@ BEGIN
     IF new_priority NOT BETWEEN 1 AND 4 THEN
         RAISE EXCEPTION 'priority is %, want 1 to 4', new_priority USING ERRCODE = '22023';
     END IF;
-    IF new_max_attempts < 1 THEN
+    IF new_max_attempts NOT BETWEEN 1 AND 32767 THEN
         RAISE EXCEPTION 'max attempts is %, want 1 to 32767', new_max_attempts USING ERRCODE = '22023';
     END IF;
     IF jsonb_typeof(new_metadata) <> 'object' THEN

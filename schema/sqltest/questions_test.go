@@ -185,6 +185,7 @@ func TestEnqueueOfTheManual(t *testing.T) {
 	t.Parallel()
 	pool := schematest.Pool(t)
 	_, part, found := strings.Cut(readPage(t, "sql.md"), "\n## Enqueue from SQL\n")
+	part, _, _ = strings.Cut(part, "\n## Act from SQL\n")
 	examples := sections("## Enqueue from SQL\n"+part, "## ")
 	if !found || len(examples) != 1 || len(examples[0].queries) < 4 {
 		t.Fatalf("docs/sql.md has examples %q", examples)

@@ -12,7 +12,7 @@ import (
 type Config struct {
 	Log *slog.Logger // defaults to slog's default logger
 
-	// Lease is how long an executor must have shown no sign of life to be taken for dead. Looks are a quarter of it apart.
+	// Lease is how long an executor must have shown no sign of life to be taken for dead. Looks are a third of it apart.
 	// Defaults to 30 s.
 	Lease time.Duration
 
@@ -32,7 +32,7 @@ type Config struct {
 	// VoidGrace is how long a void is left to those who claim before the sweeper honours it. Defaults to one minute.
 	VoidGrace time.Duration
 
-	// KeepEvery is the time between two calls of Keep, the first one being at the start. Defaults to 5 minutes.
+	// KeepEvery is the time between two calls of Keep, the first one being at the start. Defaults to 10 minutes.
 	KeepEvery time.Duration
 
 	// Mark is how the markers work.
@@ -66,7 +66,7 @@ func (c Config) withDefaults() Config {
 		c.VoidGrace = time.Minute
 	}
 	if c.KeepEvery == 0 {
-		c.KeepEvery = 5 * time.Minute
+		c.KeepEvery = 10 * time.Minute
 	}
 	if c.Reaped == nil {
 		c.Reaped = func(int, int) {}

@@ -30,6 +30,7 @@ type Mover struct {
 	floor *floor.Tracker
 	hint  bool
 	moved func(n int) // told of every batch
+	drawn func()      // told when tickets entered the line since it was marked: saves the marker looks of its own
 
 	expected  atomic.Bool // by Expect, since the last look
 	alert     time.Time   // when jobs last came or went
@@ -38,9 +39,9 @@ type Mover struct {
 	unchecked bool // jobs moved since the last look below the floor
 }
 
-func newMover(st *store.Store, c Config, moved func(n int)) *Mover {
+func newMover(st *store.Store, c Config, moved func(n int), drawn func()) *Mover {
 	return &Mover{
-		store: st, look: c.MoveLook, hint: !c.NotifyOff, moved: moved, checked: time.Now(),
+		store: st, look: c.MoveLook, hint: !c.NotifyOff, moved: moved, drawn: drawn, checked: time.Now(),
 		floor: floor.NewTracker(st.Schema, floor.Scheduled, func(n int) { c.BelowMark(string(floor.Scheduled), n) }),
 	}
 }
@@ -59,6 +60,9 @@ func (m *Mover) Step(ctx context.Context) (time.Duration, error) {
 	}
 	if err := m.keepFloor(ctx, next.Newest); err != nil {
 		return 0, err
+	}
+	if next.Drawn {
+		m.drawn()
 	}
 	look := m.look
 	if time.Since(m.alert) < alertFor {

@@ -32,10 +32,10 @@ type Reaper struct {
 }
 
 func newReaper(st *store.Store, c Config) *Reaper {
-	look := c.Lease / 4
+	look := c.Lease / 3
 	return &Reaper{
 		store: st, log: c.Log, look: look, lostLimit: c.LostLimit, hint: !c.NotifyOff, reaped: c.Reaped,
-		observer: NewObserver(c.Lease, max(3*look, 100*time.Millisecond)),
+		observer: NewObserver(c.Lease, max(2*look, 100*time.Millisecond)),
 	}
 }
 

@@ -26,7 +26,7 @@ type Set struct {
 func New(st *store.Store, config Config) *Set {
 	c := config.withDefaults()
 	s := &Set{store: st, config: c, reaper: newReaper(st, c)}
-	s.mover = newMover(st, c, s.hasMoved)
+	s.mover = newMover(st, c, s.hasMoved, s.HintBusy)
 	s.moving = newLoop("mover", c.Log, s.mover.Step)
 	s.moving.hinted = moveHinted
 	s.marking = s.markLoop("marker", floor.Ready, nil)

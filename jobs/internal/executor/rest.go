@@ -89,7 +89,7 @@ func (q *queue) pollAlone(ctx context.Context) {
 		if q.await(ctx, pause) {
 			return
 		}
-		if found, err := q.e.store.LookLines(ctx, q.plainHeads()); err == nil && len(found) > 0 {
+		if found, err := q.e.lookLines(ctx, q.plainHeads); err == nil && len(found) > 0 {
 			return
 		}
 	}
@@ -123,9 +123,11 @@ func (e *Executor) poll(ctx context.Context) {
 		if !busy && !idle {
 			continue
 		}
-		if err := e.config.Marks.Refresh(ctx, e.store.Pool); err != nil {
-			e.log.DebugContext(ctx, "marks stay where they are", "error", err)
-			continue
+		if busy {
+			if err := e.config.Marks.Refresh(ctx, e.store.Pool); err != nil {
+				e.log.DebugContext(ctx, "marks stay where they are", "error", err)
+				continue
+			}
 		}
 		if idle {
 			polled = now
@@ -141,16 +143,15 @@ func (e *Executor) poll(ctx context.Context) {
 }
 
 func (e *Executor) pollResting(ctx context.Context) {
-	var heads []store.Head
-	for _, q := range e.queues {
-		if q.resting.Load() && !q.paused.Load() {
-			heads = append(heads, q.plainHeads()...)
+	lines, err := e.lookLines(ctx, func() []store.Head {
+		var heads []store.Head
+		for _, q := range e.queues {
+			if q.resting.Load() && !q.paused.Load() {
+				heads = append(heads, q.plainHeads()...)
+			}
 		}
-	}
-	if len(heads) == 0 {
-		return
-	}
-	lines, err := e.store.LookLines(ctx, heads)
+		return heads
+	})
 	if err != nil {
 		e.log.DebugContext(ctx, "poll", "error", err)
 		e.WakeAll() // the claim loops back off and report
@@ -159,4 +160,22 @@ func (e *Executor) pollResting(ctx context.Context) {
 	for _, line := range lines {
 		e.Wake(line)
 	}
+}
+
+// lookLines looks which of the heads' lines hold a ticket, and once more if the marks were out of date. One statement, when they
+// were not.
+func (e *Executor) lookLines(ctx context.Context, heads func() []store.Head) ([]string, error) {
+	asked := heads()
+	if len(asked) == 0 {
+		return nil, nil
+	}
+	lines, newest, err := e.store.LookLines(ctx, asked)
+	if err != nil || newest == e.config.Marks.Newest() {
+		return lines, err
+	}
+	if err := e.config.Marks.Refresh(ctx, e.store.Pool); err != nil {
+		return nil, err
+	}
+	lines, _, err = e.store.LookLines(ctx, heads())
+	return lines, err
 }

@@ -179,7 +179,7 @@ func (s *Store) refused(
 			ids = append(ids, r.JobID)
 		}
 	}
-	rows, err := s.Pool.Query(ctx, s.sql.Get("stored_attempts"), pgx.QueryExecModeCacheDescribe, ids)
+	rows, err := s.byIDs(ctx, s.Pool, "stored_attempts", ids)
 	if err != nil {
 		return nil, fmt.Errorf("read who ended runs: %w", err)
 	}

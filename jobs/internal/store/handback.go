@@ -18,7 +18,7 @@ type Place struct {
 
 // Places reads where jobs belong. Jobs without a row are left out.
 func (s *Store) Places(ctx context.Context, db DB, ids []int64) (map[int64]Place, error) {
-	rows, err := db.Query(ctx, s.sql.Get("places"), pgx.QueryExecModeCacheDescribe, ids)
+	rows, err := s.byIDs(ctx, db, "places", ids)
 	if err != nil {
 		return nil, fmt.Errorf("read where jobs belong: %w", err)
 	}

@@ -123,7 +123,7 @@ type Facts struct {
 
 // ReadFacts reads the facts of jobs; a job without a row is missing from the result.
 func (s *Store) ReadFacts(ctx context.Context, db DB, ids []int64) (map[int64]Facts, error) {
-	rows, err := db.Query(ctx, s.sql.Get("facts"), pgx.QueryExecModeCacheDescribe, ids)
+	rows, err := s.byIDs(ctx, db, "facts", ids)
 	if err != nil {
 		return nil, fmt.Errorf("read %d jobs: %w", len(ids), err)
 	}

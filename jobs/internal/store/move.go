@@ -33,13 +33,14 @@ type Next struct {
 	Any    bool          // a job is scheduled
 	In     time.Duration // until the first one is due, at most an hour; 0: it is due
 	Newest int64         // row of floor
+	Drawn  bool          // tickets entered the line since its newest row of floor
 }
 
 // NextDue looks for the first scheduled job at or above the floor. One statement.
 func (s *Store) NextDue(ctx context.Context, floor int64) (Next, error) {
 	var n Next
 	var micros *int64
-	if err := s.Pool.QueryRow(ctx, s.sql.Get("next_due"), floor).Scan(&micros, &n.Newest); err != nil {
+	if err := s.Pool.QueryRow(ctx, s.sql.Get("next_due"), floor).Scan(&micros, &n.Newest, &n.Drawn); err != nil {
 		return Next{}, fmt.Errorf("read the next scheduled job: %w", err)
 	}
 	if micros != nil {

@@ -26,7 +26,7 @@ type desk struct {
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	// The steps of this desk run as single statements; the store's own transactions are READ COMMITTED.
-	pool := schematest.Pool(t, func(c *pgxpool.Config) {
+	pool := schematest.Audited(t, func(c *pgxpool.Config) {
 		c.ConnConfig.RuntimeParams["default_transaction_isolation"] = "read committed"
 	})
 	return &desk{Store: store.New(pool, "pelton"), t: t}

@@ -83,7 +83,7 @@ func (s *Store) ReadClaimed(ctx context.Context, ids, again []int64) (*Claimed, 
 }
 
 func (s *Store) readJobs(ctx context.Context, ids []int64, c *Claimed) error {
-	rows, err := s.Pool.Query(ctx, s.sql.Get("read"), pgx.QueryExecModeCacheDescribe, ids)
+	rows, err := s.byIDs(ctx, s.Pool, "read", ids)
 	if err != nil {
 		return fmt.Errorf("read jobs: %w", err)
 	}
@@ -122,7 +122,7 @@ func (s *Store) readVoids(ctx context.Context, ids []int64, c *Claimed) error {
 }
 
 func (s *Store) readAttempts(ctx context.Context, ids []int64, c *Claimed) error {
-	rows, err := s.Pool.Query(ctx, s.sql.Get("read_attempts"), pgx.QueryExecModeCacheDescribe, ids)
+	rows, err := s.byIDs(ctx, s.Pool, "read_attempts", ids)
 	if err != nil {
 		return fmt.Errorf("read attempts: %w", err)
 	}

@@ -87,7 +87,7 @@ func (s *Store) ReapTurn(ctx context.Context, tx DB, executor int64) (bool, erro
 
 // PastOutcomes reads how the earlier runs of jobs ended, newest first.
 func (s *Store) PastOutcomes(ctx context.Context, db DB, ids []int64) (map[int64][]state.Outcome, error) {
-	rows, err := db.Query(ctx, s.sql.Get("outcomes"), pgx.QueryExecModeCacheDescribe, ids)
+	rows, err := s.byIDs(ctx, db, "outcomes", ids)
 	if err != nil {
 		return nil, fmt.Errorf("read earlier runs: %w", err)
 	}

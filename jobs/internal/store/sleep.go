@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // Sleep registers an executor as a sleeper on lines.
@@ -37,16 +35,12 @@ func (s *Store) LookAgain(ctx context.Context, heads []Head) (work, writers bool
 	return work, writers, nil
 }
 
-// LookLines returns the lines that hold a ticket.
-func (s *Store) LookLines(ctx context.Context, heads []Head) ([]string, error) {
+// LookLines returns the lines that hold a ticket, and the newest row of floor: if the marks have not read it, look again with
+// new ones.
+func (s *Store) LookLines(ctx context.Context, heads []Head) (found []string, newest int64, err error) {
 	lines, priorities, marks, _ := headColumns(heads)
-	rows, err := s.Pool.Query(ctx, s.sql.Get("look_lines"), lines, priorities, marks)
-	if err != nil {
-		return nil, fmt.Errorf("poll the line: %w", err)
+	if err := s.Pool.QueryRow(ctx, s.sql.Get("look_lines"), lines, priorities, marks).Scan(&found, &newest); err != nil {
+		return nil, 0, fmt.Errorf("poll the line: %w", err)
 	}
-	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, fmt.Errorf("poll the line: %w", err)
-	}
-	return found, nil
+	return found, newest, nil
 }

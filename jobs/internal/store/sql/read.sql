@@ -3,4 +3,4 @@ SELECT j.id, j.created_at, j.scheduled_at, coalesce(c.priority, j.priority), coa
     coalesce(j.unique_states, 0), j.kind, coalesce(c.queue, j.queue), coalesce(c.args, j.args), j.metadata, c.metadata, j.tags,
     j.unique_key
 FROM pelton.job j LEFT JOIN pelton.job_change c ON c.job_id = j.id
-WHERE j.id = ANY ($1::bigint[])
+WHERE j.id = ANY ((SELECT $1::bigint[])::bigint[]) AND j.id BETWEEN $2 AND $3
