@@ -108,24 +108,25 @@ func checkQueueName(name string) error {
 	return nil
 }
 
-func (c Config) withDefaults() *Config {
-	c.Schema = cmp.Or(c.Schema, schema.DefaultName)
-	c.ID = cmp.Or(c.ID, defaultID())
-	c.Logger = cmp.Or(c.Logger, slog.Default())
-	c.JobTimeout = cmp.Or(c.JobTimeout, JobTimeoutDefault)
-	c.MaxAttempts = cmp.Or(c.MaxAttempts, MaxAttemptsDefault)
-	c.Heartbeat = cmp.Or(c.Heartbeat, 5*time.Second)
-	c.Lease = cmp.Or(c.Lease, 30*time.Second)
-	c.PollInterval = cmp.Or(c.PollInterval, 5*time.Second)
-	c.AgeAfter = cmp.Or(c.AgeAfter, time.Minute)
-	c.LostLimit = cmp.Or(c.LostLimit, 5)
-	if c.RetryPolicy == nil {
-		c.RetryPolicy = &river.DefaultClientRetryPolicy{}
+func (c *Config) withDefaults() *Config {
+	d := *c
+	d.Schema = cmp.Or(d.Schema, schema.DefaultName)
+	d.ID = cmp.Or(d.ID, defaultID())
+	d.Logger = cmp.Or(d.Logger, slog.Default())
+	d.JobTimeout = cmp.Or(d.JobTimeout, JobTimeoutDefault)
+	d.MaxAttempts = cmp.Or(d.MaxAttempts, MaxAttemptsDefault)
+	d.Heartbeat = cmp.Or(d.Heartbeat, 5*time.Second)
+	d.Lease = cmp.Or(d.Lease, 30*time.Second)
+	d.PollInterval = cmp.Or(d.PollInterval, 5*time.Second)
+	d.AgeAfter = cmp.Or(d.AgeAfter, time.Minute)
+	d.LostLimit = cmp.Or(d.LostLimit, 5)
+	if d.RetryPolicy == nil {
+		d.RetryPolicy = &river.DefaultClientRetryPolicy{}
 	}
-	if c.Observer == nil {
-		c.Observer = noObserver{}
+	if d.Observer == nil {
+		d.Observer = noObserver{}
 	}
-	return &c
+	return &d
 }
 
 func defaultID() string {

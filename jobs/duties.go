@@ -69,6 +69,9 @@ func (c *Client) hinted(payload string) {
 		c.executor.BeatNow()
 	default:
 		c.executor.Wake(payload)
+		if c.duties != nil {
+			c.duties.LookDue() // it may be of a job that is scheduled for soon
+		}
 	}
 }
 

@@ -105,20 +105,21 @@ func runStats(t *executor.Task, refused bool) RunStats {
 	return s
 }
 
+// eventKinds are the events of outcomes; all others are failures.
+var eventKinds = map[state.Outcome]river.EventKind{
+	state.Completed: river.EventKindJobCompleted,
+	state.Cancelled: river.EventKindJobCancelled,
+	state.Snoozed:   river.EventKindJobSnoozed,
+	state.Returned:  river.EventKindJobInterrupted,
+}
+
 // event is what subscribers see of an ended run.
 func (w *work) event(took time.Duration) *river.Event {
 	r, row := &w.task.Result, *w.row
 	row.State, row.ScheduledAt = r.Outcome.State(), w.row.ScheduledAt
-	kind := river.EventKindJobFailed
-	switch r.Outcome {
-	case state.Completed:
-		kind = river.EventKindJobCompleted
-	case state.Cancelled:
-		kind = river.EventKindJobCancelled
-	case state.Snoozed:
-		kind = river.EventKindJobSnoozed
-	case state.Returned:
-		kind = river.EventKindJobInterrupted
+	kind, special := eventKinds[r.Outcome]
+	if !special {
+		kind = river.EventKindJobFailed
 	}
 	switch {
 	case r.Outcome.Final():

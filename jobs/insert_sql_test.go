@@ -47,16 +47,31 @@ func TestUniqueKeysOfGoAndSQLAgree(t *testing.T) {
 		opts river.InsertOpts
 		sql  string
 	}{
-		"tagged fields": {tagged, river.InsertOpts{UniqueOpts: river.UniqueOpts{ByArgs: true}},
-			`'import', ` + taggedSQL + `, unique_fields => '{box,file}'`},
-		"all args": {whole, river.InsertOpts{UniqueOpts: river.UniqueOpts{ByArgs: true}},
-			`'whole', ` + wholeSQL + `, unique_by_args => true`},
-		"queue": {whole, river.InsertOpts{Queue: "mail", UniqueOpts: river.UniqueOpts{ByQueue: true}},
-			`'whole', queue => 'mail', unique_by_queue => true`},
-		"period": {whole, river.InsertOpts{ScheduledAt: due, UniqueOpts: river.UniqueOpts{ByPeriod: 7 * 24 * time.Hour}},
-			`'whole', run_at => '2041-01-28 00:00Z', unique_by_period => '7 days'`},
-		"states alone": {whole, river.InsertOpts{UniqueOpts: river.UniqueOpts{ByState: required}},
-			`'whole', unique_states => '{available,pending,running,scheduled}'`},
+		"tagged fields": {
+			tagged,
+			river.InsertOpts{UniqueOpts: river.UniqueOpts{ByArgs: true}},
+			`'import', ` + taggedSQL + `, unique_fields => '{box,file}'`,
+		},
+		"all args": {
+			whole,
+			river.InsertOpts{UniqueOpts: river.UniqueOpts{ByArgs: true}},
+			`'whole', ` + wholeSQL + `, unique_by_args => true`,
+		},
+		"queue": {
+			whole,
+			river.InsertOpts{Queue: "mail", UniqueOpts: river.UniqueOpts{ByQueue: true}},
+			`'whole', queue => 'mail', unique_by_queue => true`,
+		},
+		"period": {
+			whole,
+			river.InsertOpts{ScheduledAt: due, UniqueOpts: river.UniqueOpts{ByPeriod: 7 * 24 * time.Hour}},
+			`'whole', run_at => '2041-01-28 00:00Z', unique_by_period => '7 days'`,
+		},
+		"states alone": {
+			whole,
+			river.InsertOpts{UniqueOpts: river.UniqueOpts{ByState: required}},
+			`'whole', unique_states => '{available,pending,running,scheduled}'`,
+		},
 		"everything, without the kind": {tagged, river.InsertOpts{ScheduledAt: due, UniqueOpts: river.UniqueOpts{
 			ByArgs: true, ByQueue: true, ByPeriod: time.Hour, ByState: required, ExcludeKind: true,
 		}}, `'other', ` + taggedSQL + `, run_at => '2041-02-03 03:59:59Z', unique_fields => '{file,box}', unique_by_queue => true,

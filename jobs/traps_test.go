@@ -94,12 +94,12 @@ func TestTwoServicesShareAQueue(t *testing.T) {
 	other.Workers = jobs.NewWorkers()
 	jobs.AddWorker(other.Workers, river.WorkFunc(func(context.Context, *river.Job[otherArgs]) error { return nil }))
 	oneClient := start(t, pool, one)
-	mine, theirs := insert(t, oneClient, 1, nil), int64(0)
+	mine := insert(t, oneClient, 1, nil)
 	res, err := oneClient.Insert(t.Context(), otherArgs{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs = res.Job.ID
+	theirs := res.Job.ID
 	waitOutcomes(t, pool, mine, "completed")
 	waitOutcomes(t, pool, theirs, "parked")
 	otherClient := start(t, pool, other)
@@ -202,7 +202,8 @@ func TestBadInputIsRefusedAtTheEdge(t *testing.T) {
 		{"attempts", taskArgs{}, &river.InsertOpts{MaxAttempts: 40000}, "want 1 to 32767"},
 		{"period", taskArgs{}, &river.InsertOpts{UniqueOpts: river.UniqueOpts{ByPeriod: time.Millisecond}}, "at least 1 second"},
 		{"states", taskArgs{}, &river.InsertOpts{UniqueOpts: river.UniqueOpts{
-			ByArgs: true, ByState: []rivertype.JobState{rivertype.JobStateRunning}}}, "available, pending, scheduled"},
+			ByArgs: true, ByState: []rivertype.JobState{rivertype.JobStateRunning},
+		}}, "available, pending, scheduled"},
 	}
 	accepted := 0
 	for _, tc := range cases {

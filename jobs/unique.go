@@ -215,7 +215,8 @@ func members(encoded []byte) ([]field, error) {
 		if err := d.Decode(&value); err != nil {
 			return nil, fmt.Errorf("unique args: %w", err)
 		}
-		all = append(all, field{key: key.(string), value: value})
+		name, _ := key.(string) // an object's keys are strings
+		all = append(all, field{key: name, value: value})
 	}
 	return all, nil
 }

@@ -19,7 +19,8 @@ var uniquePathsByType sync.Map // reflect.Type -> [][]string
 func uniquePaths(args river.JobArgs) ([][]string, error) {
 	t := reflect.TypeOf(args)
 	if known, ok := uniquePathsByType.Load(t); ok {
-		return known.([][]string), nil
+		paths, _ := known.([][]string) // nothing else is kept there
+		return paths, nil
 	}
 	if t == nil || structOf(t) == nil {
 		return nil, fmt.Errorf("unique by args: args are a %T, want a struct", args)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os/user"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -57,14 +58,17 @@ func (a *app) migrateAddress() (string, error) {
 	return a.address()
 }
 
-// open connects a pool and sees that the database answers.
-func (a *app) open(ctx context.Context, address string) (*pgxpool.Pool, error) {
+// open connects a pool of at most so many connections, unless the address says how many, and sees that the database answers.
+func (a *app) open(ctx context.Context, address string, connections int32) (*pgxpool.Pool, error) {
 	if err := schema.CheckName(a.schemaName()); err != nil {
 		return nil, usage(err)
 	}
 	config, err := pgxpool.ParseConfig(address)
 	if err != nil {
 		return nil, usagef("database URL: %w", err)
+	}
+	if !strings.Contains(address, "pool_max_conns") {
+		config.MaxConns = connections
 	}
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = "pelton"
@@ -80,6 +84,13 @@ func (a *app) open(ctx context.Context, address string) (*pgxpool.Pool, error) {
 	return pool, nil
 }
 
+// Connections of commands that return, and of those that serve: the latter claim, finish, beat, listen, write logs and have
+// duties at once.
+const (
+	connectionsBrief = 2
+	connectionsServe = 16
+)
+
 // database is an open pool on a schema of the right version, and a client that enqueues and operates.
 type database struct {
 	pool   *pgxpool.Pool
@@ -92,7 +103,7 @@ func (a *app) withClient(ctx context.Context, do func(ctx context.Context, db da
 	if err != nil {
 		return err
 	}
-	pool, err := a.open(ctx, address)
+	pool, err := a.open(ctx, address, connectionsBrief)
 	if err != nil {
 		return err
 	}

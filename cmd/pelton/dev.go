@@ -32,6 +32,7 @@ data stay in the data directory. The server's programs are those of this machine
 the same user find it by themselves.`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			a.isDev = true
 			s.fallback = !cmd.Flags().Changed("listen")
 			stop := listenForStops(cmd.Context())
 			defer stop.release()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -38,7 +39,7 @@ func launchDev(t *testing.T, dir string, args ...string) *dev {
 // shell finds the database as another terminal would.
 func (d *dev) shell() *shell {
 	d.t.Helper()
-	return &shell{t: d.t, url: d.info["database_url"].(string), env: map[string]string{"PELTON_DATA_DIR": d.dir}}
+	return &shell{t: d.t, url: fmt.Sprint(d.info["database_url"]), env: map[string]string{"PELTON_DATA_DIR": d.dir}}
 }
 
 // stop ends it as Ctrl-C does.
@@ -55,7 +56,7 @@ func TestDev(t *testing.T) {
 	dir := pgtest.Dir(t)
 	d := launchDev(t, dir)
 	fields(t, d.info, "event", "client", "endpoint", "database_url", "data_dir", "server_log", "postgres", "kinds")
-	if get(t, d.info["endpoint"].(string)+"/readyz") != 200 {
+	if get(t, fmt.Sprint(d.info["endpoint"], "/readyz")) != 200 {
 		t.Error("the endpoint is not ready")
 	}
 	s := d.shell()
@@ -138,7 +139,7 @@ func TestDevPortIsTaken(t *testing.T) {
 		defer func() { _ = listener.Close() }()
 	}
 	p := launch(t, []string{"DATABASE_URL=" + url}, "dev", "--json")
-	where := p.started()["endpoint"].(string)
+	where := fmt.Sprint(p.started()["endpoint"])
 	if where == "http://"+admin.DefaultListen || get(t, where+"/healthz") != 200 {
 		t.Errorf("endpoint is %s", where)
 	}

@@ -68,7 +68,7 @@ func (e *endpoint) start(ctx context.Context, pool *pgxpool.Pool, a *app, s serv
 		if splitErr != nil {
 			return usagef("--listen %q: %w", s.listen, splitErr)
 		}
-		a.logger(levelServe).Warn("the port is taken; the endpoint is elsewhere", "wanted", s.listen)
+		a.logger(levelServe).WarnContext(ctx, "the port is taken; the endpoint is elsewhere", "wanted", s.listen)
 		if err := e.listenOn(pool, a, s, net.JoinHostPort(host, "0")); err != nil {
 			return err
 		}
@@ -114,11 +114,11 @@ func (e *endpoint) url() string {
 }
 
 // close lets requests end for a moment and waits for the server.
-func (e *endpoint) close() error {
+func (e *endpoint) close(ctx context.Context) error {
 	if e.server == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), endpointStop)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endpointStop)
 	defer cancel()
 	return e.server.Stop(ctx)
 }

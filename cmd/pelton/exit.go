@@ -97,8 +97,7 @@ func exitCode(err error) int {
 
 // explain says what was wrong, where, and what to do.
 func (a *app) explain(err error) string {
-	var connect *pgconn.ConnectError
-	if errors.As(err, &connect) {
+	if connect, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return a.explainConnect(connect)
 	}
 	return err.Error()
@@ -110,12 +109,14 @@ func (a *app) explainConnect(err *pgconn.ConnectError) string {
 	if strings.HasPrefix(c.Host, "/") {
 		where = c.Host
 	}
-	var answered *pgconn.PgError
-	if errors.As(err, &answered) {
+	if answered, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return fmt.Sprintf("the database server at %s refused user %q on database %q: %s", where, c.User, c.Database, answered.Message)
 	}
 	advice := "Is the server running? `pelton dev` starts one; --database-url or DATABASE_URL names another."
-	if a.fromDev != "" {
+	switch {
+	case a.isDev:
+		advice = "Without --database-url and DATABASE_URL, pelton dev runs a server of its own."
+	case a.fromDev != "":
 		advice = fmt.Sprintf("It was that of a pelton dev that is gone, as %s says. Start pelton dev again, or set DATABASE_URL.", a.fromDev)
 	}
 	return fmt.Sprintf("the database at %s (database %q, user %q) cannot be reached: %v\n%s", where, c.Database, c.User, rootCause(err), advice)

@@ -82,6 +82,9 @@ func (a *app) enqueueOne(ctx context.Context, kind string, one enqueueOne) error
 	if err != nil {
 		return err
 	}
+	if err := checkBuiltIn(kind, args); err != nil {
+		return usage(err)
+	}
 	at, err := parseAt(one.at)
 	if err != nil {
 		return err
@@ -91,8 +94,7 @@ func (a *app) enqueueOne(ctx context.Context, kind string, one enqueueOne) error
 			Queue: one.queue, Priority: one.priority, ScheduledAt: at, MaxAttempts: one.maxAttempts, Tags: one.tags,
 			Metadata: []byte(one.metadata), Pending: one.pending,
 		})
-		var invalid *jobs.InvalidJobError
-		if errors.As(err, &invalid) {
+		if invalid, ok := errors.AsType[*jobs.InvalidJobError](err); ok {
 			return usagef("job of kind %q: %w", kind, invalid.Err)
 		}
 		if err != nil {

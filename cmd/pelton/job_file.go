@@ -153,7 +153,7 @@ func (l *loader) flush(ctx context.Context) error {
 	if len(l.batch) > 0 {
 		n, err := l.client.InsertManyFast(ctx, l.batch)
 		if err != nil {
-			return l.batchFailed(ctx, err)
+			return l.batchFailed(err)
 		}
 		l.enqueued += n
 		l.duplicates += len(l.batch) - n
@@ -165,21 +165,16 @@ func (l *loader) flush(ctx context.Context) error {
 }
 
 // batchFailed says which lines did not go in, or may not have.
-func (l *loader) batchFailed(ctx context.Context, err error) error {
-	var invalid *jobs.InvalidJobError
-	if errors.As(err, &invalid) {
+func (l *loader) batchFailed(err error) error {
+	if invalid, ok := errors.AsType[*jobs.InvalidJobError](err); ok {
 		return l.failed(l.numbers[invalid.Index], invalid.Err)
 	}
 	first, last := l.numbers[0], l.numbers[len(l.numbers)-1]
 	where := fmt.Errorf("%s, lines %d to %d: %w", l.name, first, last, err)
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) {
+	if _, answered := errors.AsType[*pgconn.PgError](err); answered {
 		return l.resume(where)
 	}
-	if ctx.Err() != nil {
-		return l.resume(where)
-	}
-	return fmt.Errorf("%w\nThe connection broke: it is not known whether these %d jobs went in. Look (pelton job list) before you resume.\n%s",
+	return fmt.Errorf("%w\nThe database did not answer: it is not known whether these %d jobs went in. Look (pelton job list) before you resume.\n%s",
 		where, len(l.batch), l.resumeText())
 }
 

@@ -60,7 +60,7 @@ func TestEnqueueFile(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, job[name], want)
 		}
 	}
-	if args := job["args"].(map[string]any); args["a"] != "<&>" {
+	if args := as[map[string]any](t, job["args"]); args["a"] != "<&>" {
 		t.Errorf("args are %v", args)
 	}
 	if out := s.ok("job", "enqueue", "--file", writeLines(t, noops(2)...)); !strings.HasPrefix(out, "2 jobs enqueued from ") {
@@ -86,6 +86,7 @@ func TestEnqueueFileBadLines(t *testing.T) {
 		`field "at" is "tomorrow", want RFC 3339`:          `{"kind":"noop","at":"tomorrow"}`,
 		"priority is 9, want 1 (first) to 4":               `{"kind":"noop","priority":9}`,
 		`queue name "No": want`:                            `{"kind":"noop","queue":"No"}`,
+		"command is missing":                               `{"kind":"command","args":{}}`,
 		"the line is longer than 4 MiB":                    `{"kind":"noop","args":"` + strings.Repeat("x", 5<<20) + `"}`,
 		"args is 2097154 bytes, over the limit of 1048576": `{"kind":"noop","args":"` + strings.Repeat("x", 2<<20) + `"}`,
 	} {

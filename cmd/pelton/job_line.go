@@ -48,6 +48,9 @@ func parseLine(text []byte) (*river.InsertManyParams, error) {
 	if l.Kind == "" {
 		return nil, errors.New(`kind is missing: want {"kind":"...","args":{...}}`)
 	}
+	if err := checkBuiltIn(l.Kind, l.Args); err != nil {
+		return nil, err
+	}
 	opts := &river.InsertOpts{
 		Queue: l.Queue, Priority: l.Priority, Tags: l.Tags, MaxAttempts: l.MaxAttempts, Metadata: l.Metadata, Pending: l.Pending,
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -13,7 +14,7 @@ func TestEnqueueOne(t *testing.T) {
 		"--max-attempts", "3", "--tag", "nightly", "--tag", "big", "--metadata", `{"m":1}`)
 	fields(t, doc, "id", "kind", "queue", "state", "priority", "attempt", "max_attempts", "created_at", "scheduled_at", "attempted_at",
 		"finalized_at", "attempted_by", "args", "metadata", "output", "tags", "errors", "duplicate")
-	id := doc["id"].(json.Number).String()
+	id := fmt.Sprint(doc["id"])
 	shown := s.object("job", "show", id)
 	fields(t, shown, "runs", "logs")
 	for name, want := range map[string]any{
@@ -24,7 +25,7 @@ func TestEnqueueOne(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, shown[name], want)
 		}
 	}
-	if tags := shown["tags"].([]any); len(tags) != 2 || tags[0] != "nightly" {
+	if tags := as[[]any](t, shown["tags"]); len(tags) != 2 || tags[0] != "nightly" {
 		t.Errorf("tags are %v", tags)
 	}
 	if out := s.ok("job", "show", id); !strings.Contains(out, "scheduled") || !strings.Contains(out, `{"a":1}`) {
@@ -37,7 +38,7 @@ func TestEnqueueUniqueAndPending(t *testing.T) {
 	s := newShell(t)
 	first := s.enqueue("noop", "--unique-key", "only", "--pending")
 	again := s.object("job", "enqueue", "noop", "--unique-key", "only")
-	if again["duplicate"] != true || again["id"].(json.Number).String() != first {
+	if again["duplicate"] != true || fmt.Sprint(again["id"]) != first {
 		t.Errorf("second job of the key: %v, want a duplicate of %s", again, first)
 	}
 	if other := s.object("job", "enqueue", "report", "--unique-key", "only"); other["duplicate"] != false {
@@ -59,6 +60,7 @@ func TestEnqueueRefusals(t *testing.T) {
 	s.fails(exitUsage, `tag "x"`, "job", "enqueue", "noop", "--tag", "x")
 	s.fails(exitUsage, "metadata", "job", "enqueue", "noop", "--metadata", "[]")
 	s.fails(exitUsage, "time \"soon\"", "job", "enqueue", "noop", "--at", "soon")
+	s.fails(exitUsage, `unknown field "cmd"`, "job", "enqueue", "command", "--args", `{"cmd":"echo"}`)
 	s.fails(exitUsage, "no such file", "job", "enqueue", "noop", "--args", "@/no/such/file")
 	if r := s.try(`{"from":"stdin"}`, "job", "enqueue", "noop", "--args", "@-", "--json"); r.code != exitOK ||
 		!strings.Contains(r.out, `{"from":"stdin"}`) {
@@ -84,7 +86,7 @@ func TestListFiltersAndPages(t *testing.T) {
 		}
 	}
 	r := s.try("", "job", "list", "--limit", "2", "--json")
-	cursor := parseLines(t, r.err)[0]["after"].(string)
+	cursor := fmt.Sprint(parseLines(t, r.err)[0]["after"])
 	rest := s.lines("job", "list", "--after", cursor)
 	if len(rest) != 1 || rest[0]["kind"] != "report" {
 		t.Errorf("second page: %v", rest)
@@ -116,7 +118,7 @@ func TestCancelRetryDelete(t *testing.T) {
 		t.Fatalf("audit has %d entries, want 4: %v", len(entries), entries)
 	}
 	fields(t, entries[0], "id", "at", "actor", "role", "action", "target", "before", "after")
-	if entries[0]["action"] != "job.delete" || !strings.HasPrefix(entries[0]["actor"].(string), "os:") || entries[0]["target"] != other {
+	if entries[0]["action"] != "job.delete" || !strings.HasPrefix(fmt.Sprint(entries[0]["actor"]), "os:") || entries[0]["target"] != other {
 		t.Errorf("audit entry: %v", entries[0])
 	}
 	if only := s.lines("audit", "list", "--action", "job.retry"); len(only) != 1 {
@@ -153,7 +155,7 @@ func TestPartitions(t *testing.T) {
 	s := newShell(t)
 	report := s.object("partitions", "maintain")
 	fields(t, report, "busy", "created", "closed", "dropped", "kept", "survivors", "deleted", "postponed", "orphans", "ahead")
-	if len(report["created"].([]any)) == 0 {
+	if len(as[[]any](t, report["created"])) == 0 {
 		t.Errorf("nothing was made ahead: %v", report)
 	}
 	docs := s.lines("partitions", "list")

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -112,13 +113,13 @@ func parseLines(t *testing.T, text string) []map[string]any {
 // enqueue enqueues a job and returns its id.
 func (s *shell) enqueue(args ...string) string {
 	s.t.Helper()
-	return s.object(append([]string{"job", "enqueue"}, args...)...)["id"].(json.Number).String()
+	return fmt.Sprint(s.object(append([]string{"job", "enqueue"}, args...)...)["id"])
 }
 
 // state is a job's.
 func (s *shell) state(id string) string {
 	s.t.Helper()
-	return s.object("job", "show", id)["state"].(string)
+	return fmt.Sprint(s.object("job", "show", id)["state"])
 }
 
 // waitState waits until a job is in a state.
@@ -128,6 +129,16 @@ func (s *shell) waitState(id, want string) {
 }
 
 func (s *shell) pool() *pgxpool.Pool { return pgtest.Pool(s.t, s.url) }
+
+// as is a part of a document with its type.
+func as[T any](t *testing.T, value any) T {
+	t.Helper()
+	typed, ok := value.(T)
+	if !ok {
+		t.Fatalf("%v is a %T, want a %T", value, value, typed)
+	}
+	return typed
+}
 
 // fields are the names a document has, for tests of shapes.
 func fields(t *testing.T, doc map[string]any, want ...string) {

@@ -78,7 +78,7 @@ func TestMassiveProject(t *testing.T) {
 			t.Fatalf("jobs of %s: %v", job.name, found)
 		}
 		want := strings.TrimPrefix(job.properties["command"], "echo ") + "\n"
-		if got := s.ok("job", "logs", found[0]["id"].(json.Number).String()); got != want {
+		if got := s.ok("job", "logs", fmt.Sprint(found[0]["id"])); got != want {
 			t.Errorf("log of %s is %q, want %q", job.name, got, want)
 		}
 	}

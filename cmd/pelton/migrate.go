@@ -69,7 +69,7 @@ func (a *app) reachableMigrateAddress(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	pool, err := a.open(ctx, address)
+	pool, err := a.open(ctx, address, connectionsBrief)
 	if err != nil {
 		return "", err
 	}
@@ -85,7 +85,7 @@ type versionJSON struct {
 }
 
 func (a *app) printVersion(ctx context.Context, address string) error {
-	pool, err := a.open(ctx, address)
+	pool, err := a.open(ctx, address, connectionsBrief)
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ type app struct {
 	json               bool
 	verbose            bool
 
+	isDev   bool   // the command is dev
 	fromDev string // the file that said where the database is, if one did
 }
 
@@ -48,8 +49,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "pelton",
-		Short:         "A job queue that needs nothing but PostgreSQL",
+		Use:   "pelton",
+		Short: "A job queue that needs nothing but PostgreSQL",
+		Long: `Pelton is a job queue that needs nothing but PostgreSQL.
+
+pelton dev runs everything on this machine. The other commands work on the database of --database-url, else of DATABASE_URL, else of
+the pelton dev that runs here.
+
+Exit codes: 0 done, 1 failed, 2 used wrongly, 3 not found, 4 refused, 5 database unreachable, 6 schema missing or of another
+version, 130 interrupted.`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -86,6 +94,7 @@ func brief(do func(ctx context.Context, args []string) error) func(*cobra.Comman
 	return func(cmd *cobra.Command, args []string) error {
 		ctx, cancel := interruptible(cmd.Context())
 		defer cancel()
+		context.AfterFunc(ctx, cancel) // a second signal ends the process at once
 		err := do(ctx, args)
 		if err != nil && ctx.Err() != nil {
 			return fmt.Errorf("%w: %w", errInterrupted, err)

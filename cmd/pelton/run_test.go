@@ -16,7 +16,7 @@ func TestUsageErrorsSayWhatToDo(t *testing.T) {
 		{exitUsage, `unknown command "jbo" for "pelton"; did you mean "job"?`, []string{"jbo"}},
 		{exitUsage, `did you mean "list"?`, []string{"job", "lst"}},
 		{exitUsage, "unknown flag: --frob", []string{"job", "list", "--frob"}},
-		{exitUsage, `unknown state "runing"; did you mean "running"?`, []string{"job", "list", "--state", "runing"}},
+		{exitUsage, `unknown state "runnning"; did you mean "running"?`, []string{"job", "list", "--state", "runnning"}},
 		{exitUsage, "want one of available, cancelled", []string{"job", "list", "--state", "x"}},
 		{exitUsage, `"abc" is not a job id`, []string{"job", "show", "abc"}},
 		{exitUsage, "accepts 1 arg(s), received 0", []string{"job", "show"}},
@@ -31,6 +31,7 @@ func TestUsageErrorsSayWhatToDo(t *testing.T) {
 		{exitUsage, "database URL: ", []string{"job", "list", "--database-url", "postgres://[bad"}},
 		{exitUnreachable, "127.0.0.1:1", []string{"job", "list", "--database-url", "postgres://127.0.0.1:1/x"}},
 		{exitUnreachable, "`pelton dev` starts one", []string{"job", "list", "--database-url", "postgres://127.0.0.1:1/x"}},
+		{exitUnreachable, "pelton dev runs a server of its own", []string{"dev", "--database-url", "postgres://127.0.0.1:1/x"}},
 		{exitUsage, "start `pelton dev`", []string{"job", "list", "--data-dir", t.TempDir()}},
 	} {
 		r := s.try("", c.args...)

@@ -99,7 +99,7 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 	if err != nil {
 		return err
 	}
-	pool, err := a.open(stop.soft, address)
+	pool, err := a.open(stop.soft, address, connectionsServe)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 	if err := served.start(stop.soft, pool, a, s); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, served.close()) }()
+	defer func() { err = errors.Join(err, served.close(stop.hard)) }()
 	if err := client.Start(stop.soft); err != nil {
 		return err
 	}

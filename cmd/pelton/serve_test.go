@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"syscall"
@@ -36,7 +37,7 @@ func TestWorkerRunsCommands(t *testing.T) {
 	w := s.launch("worker", "--queues", "default:3,etl:2", "--poll-only")
 	info := w.started()
 	fields(t, info, "event", "client", "schema", "queues", "kinds", "scheduler")
-	if info["scheduler"] != false || info["queues"].(map[string]any)["etl"] != json.Number("2") {
+	if info["scheduler"] != false || as[map[string]any](t, info["queues"])["etl"] != json.Number("2") {
 		t.Errorf("started: %v", info)
 	}
 	id := s.command(`printf 'one\ntwo\n'; printf '\377\000end' >&2; exit 3`, "--max-attempts", "1", "--queue", "etl")
@@ -56,8 +57,8 @@ func TestWorkerRunsCommands(t *testing.T) {
 	chunk := s.object("job", "logs", id, "--stream", "stderr")
 	fields(t, chunk, "run", "stream", "at", "pos", "skipped", "base64")
 	shown := s.object("job", "show", id)
-	runs := shown["runs"].([]any)
-	fields(t, runs[0].(map[string]any), "run", "attempt", "outcome", "started_at", "ended_at", "next_due", "executor", "host", "error",
+	runs := as[[]any](t, shown["runs"])
+	fields(t, as[map[string]any](t, runs[0]), "run", "attempt", "outcome", "started_at", "ended_at", "next_due", "executor", "host", "error",
 		"trace", "output")
 	if out := s.ok("job", "show", id); !strings.Contains(out, "run 1: discarded") || !strings.Contains(out, "exited with code 3") {
 		t.Errorf("job for people: %s", out)
@@ -84,7 +85,7 @@ func (s *shell) deadLetters(id string) {
 	t := s.t
 	t.Helper()
 	letters := s.lines("dead", "list", "--reason", "exhausted")
-	if len(letters) != 1 || letters[0]["job_id"].(json.Number).String() != id {
+	if len(letters) != 1 || fmt.Sprint(letters[0]["job_id"]) != id {
 		t.Fatalf("dead letters: %v", letters)
 	}
 	fields(t, letters[0], "job_id", "kind", "queue", "reason", "died_at", "created_at", "scheduled_at", "priority", "attempt",
@@ -92,7 +93,7 @@ func (s *shell) deadLetters(id string) {
 	if out := s.ok("dead", "show", id); !strings.Contains(out, "exhausted, attempt 1 of 1") {
 		t.Errorf("dead letter for people: %s", out)
 	}
-	again := s.object("dead", "redrive", id)["new_job_id"].(json.Number).String()
+	again := fmt.Sprint(s.object("dead", "redrive", id)["new_job_id"])
 	s.fails(exitNotFound, "dead letter "+id, "dead", "show", id)
 	s.waitState(again, "discarded")
 	if docs := s.lines("dead", "discard", "--kind", "command"); len(docs) != 1 || docs[0]["done"] != "discarded" {
@@ -191,8 +192,8 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 	victim.kill()
 	s.launch("worker").started()
 	s.waitState(id, "completed")
-	runs := s.object("job", "show", id)["runs"].([]any)
-	if len(runs) != 2 || runs[0].(map[string]any)["outcome"] != "lost" {
+	runs := as[[]any](t, s.object("job", "show", id)["runs"])
+	if len(runs) != 2 || as[map[string]any](t, runs[0])["outcome"] != "lost" {
 		t.Errorf("runs: %v", runs)
 	}
 	if out := s.ok("job", "logs", id); out != "done\n" {
@@ -205,7 +206,7 @@ func TestServerHasAnEndpoint(t *testing.T) {
 	s := newShell(t)
 	server := s.launch("server", "--worker", "--listen", "127.0.0.1:0")
 	info := server.started()
-	where := info["endpoint"].(string)
+	where := fmt.Sprint(info["endpoint"])
 	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/"} {
 		if status := get(t, where+path); status != http.StatusOK {
 			t.Errorf("GET %s: %d", path, status)

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -43,7 +43,7 @@ func TestDevAsAnOrdinaryUser(t *testing.T) {
 		t.Fatalf("enqueue: exit code %d, %s", code, &enqueued.err)
 	}
 	id := parseLines(t, enqueued.out.String())[0]["id"]
-	followed := run("job", "logs", id.(json.Number).String(), "--follow")
+	followed := run("job", "logs", fmt.Sprint(id), "--follow")
 	if code := followed.exit(); code != exitOK || followed.out.String() != "65534\n" {
 		t.Errorf("log: exit code %d, %q %s", code, followed.out.String(), &followed.err)
 	}

@@ -22,3 +22,15 @@ func builtInWorkers() *jobs.Workers {
 type noopArgs struct{}
 
 func (noopArgs) Kind() string { return "noop" }
+
+// checkBuiltIn refuses args that the worker of a built-in kind would refuse. Other kinds are their workers' business.
+func checkBuiltIn(kind string, args []byte) error {
+	if kind != command.Kind {
+		return nil
+	}
+	if len(args) == 0 {
+		args = []byte("{}")
+	}
+	_, err := command.Parse(args)
+	return err
+}

@@ -26,6 +26,8 @@ type Tracker struct {
 	last     int64     // the newest row read; 0: none
 	instance time.Time // where it was read
 	pause    time.Time // no look below before this
+	moved    bool      // a mark changed since the last look below
+	looked   time.Time // below
 }
 
 // NewTracker makes a tracker without keys. below is told of keys with rows below their marks that no passed writer explains;
@@ -111,17 +113,32 @@ func (t *Tracker) read(newest int64, instance time.Time) {
 	t.last, t.instance = newest, instance
 }
 
+// quietNet is the time between two looks below marks that do not move.
+const quietNet = 10 * time.Minute
+
+// hasMoved tells whether a mark changed since it was last asked.
+func (t *Tracker) hasMoved() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	moved := t.moved
+	t.moved = false
+	return moved
+}
+
 // CheckBelow is the net: it looks below the marks, lowers them to what it finds and returns how many keys had rows that no
-// passed writer explains. To be called about once a minute; it skips a call when the last look was slow, so that it takes
-// at most a hundredth of the time.
+// passed writer explains. To be called about once a minute. It skips a call when the last look was slow, so that it takes
+// at most a hundredth of the time, and, but for every ten minutes, when no mark has moved since.
 func (t *Tracker) CheckBelow(ctx context.Context, db DB) (int, error) {
 	t.reading.Lock()
 	defer t.reading.Unlock()
 	start := time.Now()
-	if start.Before(t.pause) {
+	if start.Before(t.pause) || !t.hasMoved() && start.Sub(t.looked) < quietNet {
 		return 0, nil
 	}
-	defer func() { t.pause = time.Now().Add(100 * time.Since(start)) }()
+	defer func() {
+		t.looked = time.Now()
+		t.pause = t.looked.Add(100 * t.looked.Sub(start))
+	}()
 	// What a passed writer left is expected from the moment its end is published; so the newest row must be one that was read.
 	for range 5 {
 		if err := t.refresh(ctx, db); err != nil {
@@ -192,9 +209,12 @@ func (t *Tracker) set(keys []Key, mark func(i int) int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, key := range keys {
-		if _, used := t.marks[key]; used {
-			t.marks[key] = mark(i)
+		old, used := t.marks[key]
+		if !used {
+			continue
 		}
+		t.marks[key] = mark(i)
+		t.moved = t.moved || t.marks[key] != old
 	}
 }
 

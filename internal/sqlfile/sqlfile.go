@@ -36,8 +36,7 @@ func Load(files fs.FS, dir, schema string) *Set {
 			panic(fmt.Errorf("read statement %q: %w", e.Name(), err))
 		}
 		text2 := comment.ReplaceAllString(string(text), "")
-		s.statements[strings.TrimSuffix(e.Name(), ".sql")] =
-			strings.TrimSpace(space.ReplaceAllString(ForSchema(text2, schema), " "))
+		s.statements[strings.TrimSuffix(e.Name(), ".sql")] = strings.TrimSpace(space.ReplaceAllString(ForSchema(text2, schema), " "))
 	}
 	return s
 }

@@ -374,7 +374,10 @@ SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_column
 DECLARE
     lines text[];
+    low bigint;
+    high bigint;
 BEGIN
+    SELECT min(i), max(i) INTO low, high FROM unnest(jobs) i;
     RETURN QUERY
     WITH input AS MATERIALIZED (
         SELECT u.job, u.run, u.attempts, pelton.voided(u.job, u.run) AS reason
@@ -392,7 +395,7 @@ BEGIN
             SELECT e.*, coalesce(c.queue, j.queue) AS line, coalesce(c.priority, j.priority) AS priority,
                 row_number() OVER (PARTITION BY coalesce(c.queue, j.queue), coalesce(c.priority, j.priority)
                     ORDER BY e.job_id) - 1 AS n
-            FROM ended e JOIN pelton.job j ON j.id = e.job_id AND j.id = ANY (jobs)
+            FROM ended e JOIN pelton.job j ON j.id = e.job_id AND j.id BETWEEN low AND high
             LEFT JOIN pelton.job_change c ON c.job_id = e.job_id
             WHERE e.outcome = 'moved'
         ) t
@@ -545,7 +548,8 @@ END $$;
 
 -- job_rows are jobs as JobGet returns them: what was asked, what was changed since, where they are, and what their runs left.
 -- The places are asked in turn and the line last and without a look, so that a job is found without reading the line;
--- lost_jobs is the audit that really looks. By ids, so that the plan holds the partitions of these ids only.
+-- lost_jobs is the audit that really looks. The plan holds the partitions between the least and the greatest id only; it is
+-- not shown the array, because it would compare every element with every partition.
 -- attempts are those counted before the run that waits or goes on; errors are [{"at", "attempt", "error", "trace"}].
 CREATE FUNCTION pelton.job_rows(ids bigint[])
 RETURNS TABLE (id bigint, kind text, queue text, priority smallint, state text, run integer, attempts smallint,
@@ -554,10 +558,14 @@ RETURNS TABLE (id bigint, kind text, queue text, priority smallint, state text, 
     unique_states smallint)
 LANGUAGE plpgsql STABLE SET plan_cache_mode = force_custom_plan AS $$
 #variable_conflict use_column
+DECLARE
+    low bigint;
+    high bigint;
 BEGIN
+    SELECT min(i), max(i) INTO low, high FROM unnest(ids) i;
     RETURN QUERY
     WITH ended AS MATERIALIZED (
-        SELECT a.* FROM pelton.job_attempt a WHERE a.job_id = ANY (ids)
+        SELECT a.* FROM pelton.job_attempt a WHERE a.job_id = ANY ((SELECT ids)::bigint[]) AND a.job_id BETWEEN low AND high
     ), last AS (
         SELECT DISTINCT ON (e.job_id) e.job_id, e.run, e.outcome, e.attempt, e.ended_at, e.due,
             e.outcome IN ('completed', 'cancelled', 'discarded') AS final
@@ -572,7 +580,7 @@ BEGIN
     ), leased AS MATERIALIZED (
         SELECT u.id, coalesce(u.run, 1) AS run, l.claimed_at, coalesce(x.name, 'executor ' || l.executor) AS name
         FROM pelton.job_lease l CROSS JOIN unnest(l.job_ids, l.runs) AS u(id, run) LEFT JOIN pelton.executor x ON x.id = l.executor
-        WHERE u.id = ANY (ids)
+        WHERE u.id = ANY ((SELECT ids)::bigint[])
     )
     SELECT j.id, j.kind, coalesce(c.queue, j.queue), coalesce(c.priority, j.priority),
         CASE WHEN last.final THEN last.outcome::text
@@ -600,7 +608,7 @@ BEGIN
     LEFT JOIN leased l ON l.id = j.id AND l.run = coalesce(last.run, 0) + 1
     LEFT JOIN LATERAL (SELECT max(v.at) AS at FROM pelton.job_void v WHERE v.job_id = j.id AND v.reason = 'cancelled'
         AND v.run BETWEEN coalesce(last.run, 0) AND coalesce(last.run, 0) + 1) v ON NOT coalesce(last.final, false)
-    WHERE j.id = ANY (ids)
+    WHERE j.id = ANY ((SELECT ids)::bigint[]) AND j.id BETWEEN low AND high
     ORDER BY j.id;
 END $$;
 COMMENT ON FUNCTION pelton.job_rows(bigint[]) IS
@@ -618,18 +626,22 @@ END $$;
 -- bury copies jobs whole into the dead letters: called in the transaction that recorded their last run, after it.
 CREATE FUNCTION pelton.bury(ids bigint[], why text) RETURNS void LANGUAGE plpgsql VOLATILE
 SET plan_cache_mode = force_custom_plan AS $$
+DECLARE
+    low bigint;
+    high bigint;
 BEGIN
+    SELECT min(i), max(i) INTO low, high FROM unnest(ids) i;
     INSERT INTO pelton.job_dead (job_id, died_at, created_at, scheduled_at, priority, max_attempts, attempt, reason, kind, queue,
         error, args, metadata, tags, attempts)
     SELECT r.id, coalesce(r.finalized_at, clock_timestamp()), r.created_at, r.scheduled_at, r.priority, r.max_attempts,
         r.attempts, why, r.kind, r.queue,
-        (SELECT a.error FROM pelton.job_attempt a WHERE a.job_id = ANY (ids) AND a.job_id = r.id ORDER BY a.run DESC LIMIT 1),
+        (SELECT a.error FROM pelton.job_attempt a WHERE a.job_id BETWEEN low AND high AND a.job_id = r.id ORDER BY a.run DESC LIMIT 1),
         r.args, r.metadata, r.tags,
         (SELECT coalesce(jsonb_agg(jsonb_build_object('run', a.run, 'attempt', a.attempt, 'outcome', a.outcome,
             'started_at', a.started_at, 'ended_at', a.ended_at, 'executor', x.name, 'error', a.error, 'trace', a.trace)
             ORDER BY a.run), '[]')
         FROM pelton.job_attempt a LEFT JOIN pelton.executor x ON x.id = a.executor
-        WHERE a.job_id = ANY (ids) AND a.job_id = r.id)
+        WHERE a.job_id BETWEEN low AND high AND a.job_id = r.id)
     FROM pelton.job_rows(ids) r ORDER BY r.id
     ON CONFLICT (job_id) DO NOTHING;
 END $$;

@@ -22,8 +22,8 @@ type Config struct {
 	// NotifyOff sends no hints when jobs enter the line.
 	NotifyOff bool
 
-	// MoveLook is the longest time between two looks for due jobs: a job that another process schedules for sooner can be late
-	// by as much. Defaults to 5 s.
+	// MoveLook is the longest time between two looks for due jobs: a job that another process schedules for sooner, and of
+	// which no hint arrives, can be late by as much. Defaults to 7.5 s.
 	MoveLook time.Duration
 
 	// Sweep is the time between two rounds of the sweeper. Defaults to one minute.
@@ -57,7 +57,7 @@ func (c Config) withDefaults() Config {
 		c.LostLimit = 5
 	}
 	if c.MoveLook == 0 {
-		c.MoveLook = 5 * time.Second
+		c.MoveLook = 7500 * time.Millisecond
 	}
 	if c.Sweep == 0 {
 		c.Sweep = time.Minute

@@ -25,8 +25,8 @@ func TestMoverMovesWhatIsDue(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	m := duty.NewMover(f.store, duty.Config{})
-	if wait := move(t, m); wait != 5*time.Second {
-		t.Fatalf("looks again in %v with nothing scheduled, want 5 s", wait)
+	if wait := move(t, m); wait != 7500*time.Millisecond {
+		t.Fatalf("looks again in %v with nothing scheduled, want 7.5 s", wait)
 	}
 	ids := f.jobs(4)
 	f.exec(schedule, ids[:2], "0", 1, 0)

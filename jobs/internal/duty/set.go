@@ -67,6 +67,9 @@ func (s *Set) HintDue() {
 	s.moving.Hint()
 }
 
+// LookDue makes the mover look once, because something was enqueued somewhere.
+func (s *Set) LookDue() { s.moving.Hint() }
+
 // HintBusy tells that claims find work, so that the marker does not sleep long. Cheap enough for every claim.
 func (s *Set) HintBusy() { s.marking.Hint() }
 

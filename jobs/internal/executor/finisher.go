@@ -261,9 +261,9 @@ func (f *finisher) sweepLeases() {
 	}
 }
 
-// deleteLeases deletes used-up leases if there are at least min.
-func (f *finisher) deleteLeases(ctx context.Context, min int) {
-	for executor, numbers := range f.e.leases.takeUsedUp(min) {
+// deleteLeases deletes used-up leases if there are at least so many.
+func (f *finisher) deleteLeases(ctx context.Context, least int) {
+	for executor, numbers := range f.e.leases.takeUsedUp(least) {
 		if err := f.e.store.DeleteLeases(ctx, executor, numbers); err != nil {
 			f.e.leases.giveBack(executor, numbers)
 			if !errors.Is(err, context.Canceled) {

@@ -70,11 +70,11 @@ func (l *leases) ended(tasks []*Task) {
 	}
 }
 
-// takeUsedUp returns the used-up leases that are to be deleted, by executor, if there are at least min.
-func (l *leases) takeUsedUp(min int) map[int64][]int64 {
+// takeUsedUp returns the used-up leases that are to be deleted, by executor, if there are at least so many.
+func (l *leases) takeUsedUp(least int) map[int64][]int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.usedUp) < max(1, min) {
+	if len(l.usedUp) < max(1, least) {
 		return nil
 	}
 	byExecutor := map[int64][]int64{}

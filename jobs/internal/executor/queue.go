@@ -121,13 +121,15 @@ func (q *queue) claim(ctx, working context.Context, n int) (int, error) {
 		return jobs, err
 	}
 	q.e.tasks.add(tasks)
-	if ctx.Err() != nil {
+	if stopping(ctx) {
 		q.handBack(tasks)
-		return jobs, nil
+	} else {
+		q.slots.start(working, tasks)
 	}
-	q.slots.start(working, tasks)
 	return jobs, nil
 }
+
+func stopping(ctx context.Context) bool { return ctx.Err() != nil }
 
 // tickets is how many tickets probably hold n jobs.
 func (q *queue) tickets(n int) int {

@@ -46,9 +46,9 @@ const maxRetry = 365 * 24 * time.Hour
 // DefaultRetry is the delay of River's default policy after the given attempt: attempt^4 seconds, without its jitter, at most a
 // year.
 func DefaultRetry(attempt int16) time.Duration {
-	n := time.Duration(max(1, attempt))
+	n := int64(max(1, attempt))
 	if n > 80 {
 		return maxRetry
 	}
-	return min(maxRetry, n*n*n*n*time.Second)
+	return min(maxRetry, time.Duration(n*n*n*n)*time.Second)
 }

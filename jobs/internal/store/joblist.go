@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -53,19 +52,7 @@ func (s *Store) ListJobs(ctx context.Context, db DB, filter JobFilter, page JobP
 	if err != nil {
 		return nil, fmt.Errorf("list jobs: %w", err)
 	}
-	if len(ids) == 0 {
-		return []*rivertype.JobRow{}, nil
-	}
-	jobs, err := s.JobRows(ctx, db, ids...)
-	if err != nil {
-		return nil, err
-	}
-	place := make(map[int64]int, len(ids))
-	for i, id := range ids {
-		place[id] = i
-	}
-	slices.SortFunc(jobs, func(a, b *rivertype.JobRow) int { return place[a.ID] - place[b.ID] })
-	return jobs, nil
+	return s.JobRows(ctx, db, ids...)
 }
 
 // listIDs finds the jobs. Without a filter or an order that asks where a job is, it does not look there.

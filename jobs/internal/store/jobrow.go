@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river/rivertype"
@@ -11,16 +13,28 @@ import (
 	"github.com/peltonq/pelton/jobs/internal/state"
 )
 
-// JobRows reads jobs by id, each from one snapshot, in id order. Jobs that do not exist are left out.
+// rowsPage is the most jobs read by one statement, which is quadratic in their number.
+const rowsPage = 200
+
+// JobRows reads jobs by id, each from one snapshot, in the order of the ids. Jobs that do not exist are left out.
 func (s *Store) JobRows(ctx context.Context, db DB, ids ...int64) ([]*rivertype.JobRow, error) {
-	rows, err := db.Query(ctx, s.sql.Get("job_rows"), ids)
-	if err != nil {
-		return nil, fmt.Errorf("read jobs: %w", err)
+	jobs := make([]*rivertype.JobRow, 0, len(ids))
+	for page := range slices.Chunk(ids, rowsPage) {
+		rows, err := db.Query(ctx, s.sql.Get("job_rows"), page)
+		if err != nil {
+			return nil, fmt.Errorf("read jobs: %w", err)
+		}
+		found, err := pgx.CollectRows(rows, scanJobRow)
+		if err != nil {
+			return nil, fmt.Errorf("read jobs: %w", err)
+		}
+		jobs = append(jobs, found...)
 	}
-	jobs, err := pgx.CollectRows(rows, scanJobRow)
-	if err != nil {
-		return nil, fmt.Errorf("read jobs: %w", err)
+	place := make(map[int64]int, len(ids))
+	for i, id := range ids {
+		place[id] = i
 	}
+	slices.SortFunc(jobs, func(a, b *rivertype.JobRow) int { return cmp.Compare(place[a.ID], place[b.ID]) })
 	return jobs, nil
 }
 
