@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -127,6 +128,27 @@ func TestDevOnADatabaseOfTheUsers(t *testing.T) {
 	p.signal(syscall.SIGTERM)
 	if code := p.exit(); code != exitOK {
 		t.Errorf("exit code is %d", code)
+	}
+}
+
+// When its database server dies, pelton dev says so and ends.
+func TestDevServerDies(t *testing.T) {
+	t.Parallel()
+	d := launchDev(t, pgtest.Dir(t))
+	text, err := os.ReadFile(filepath.Join(d.dir, "postgres", "postmaster.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	postmaster, err := strconv.Atoi(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(postmaster, syscall.SIGQUIT); err != nil {
+		t.Fatal(err)
+	}
+	if code := d.exit(); code != exitFailed || !strings.Contains(d.err.String(), "the database server has ended; its log is "+d.dir) {
+		t.Errorf("exit code is %d, stderr %q", code, &d.err)
 	}
 }
 

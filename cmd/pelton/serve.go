@@ -78,6 +78,9 @@ func parseQueues(text string) (map[string]jobs.QueueConfig, error) {
 	return queues, nil
 }
 
+// failedShutdown is how long running jobs may go on when the database is gone: what they do is recorded nowhere.
+const failedShutdown = time.Second
+
 // started is what a serving command prints when it is ready, and what --json prints as a document.
 type started struct {
 	Event       string         `json:"event"` // "started"
@@ -139,6 +142,7 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 		a.logger(levelServe).Info("stopping; a second signal cancels running jobs", "timeout", s.shutdown)
 		return nil
 	case err := <-failed:
+		s.shutdown = min(s.shutdown, failedShutdown)
 		return err
 	case err := <-served.failed():
 		return err
