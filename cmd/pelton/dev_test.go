@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/peltonq/pelton/admin"
 	"github.com/peltonq/pelton/internal/pgtest"
 )
 
@@ -155,13 +156,13 @@ func TestDevServerDies(t *testing.T) {
 func TestDevPortIsTaken(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", defaultListen)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", admin.DefaultListen)
 	if err == nil { // else somebody else has it, which serves as well
 		defer func() { _ = listener.Close() }()
 	}
 	p := launch(t, []string{"DATABASE_URL=" + url}, "dev", "--json")
 	where := fmt.Sprint(p.started()["endpoint"])
-	if where == "http://"+defaultListen || get(t, where+"/healthz") != 200 {
+	if where == "http://"+admin.DefaultListen || get(t, where+"/healthz") != 200 {
 		t.Errorf("endpoint is %s", where)
 	}
 	p.signal(syscall.SIGINT)
