@@ -59,7 +59,7 @@ type cursorText struct {
 }
 
 // MarshalText implements encoding.TextMarshaler.
-func (c JobListCursor) MarshalText() ([]byte, error) {
+func (c *JobListCursor) MarshalText() ([]byte, error) {
 	if c.job != nil {
 		return nil, errors.New("a cursor made from a job cannot be turned into text; use a list's LastCursor")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/peltonq/pelton/admin"
 	"github.com/peltonq/pelton/internal/postgres"
 	"github.com/peltonq/pelton/schema"
 )
@@ -43,7 +44,7 @@ the same user find it by themselves.`,
 		},
 	}
 	cmd.Flags().StringVar(&s.queues, "queues", fmt.Sprintf("default:%d", defaultSlots), "queues and how many of their jobs to run at once")
-	cmd.Flags().StringVar(&s.listen, "listen", defaultListen, "`address` of the health and metrics endpoint; if taken and not given: any port")
+	cmd.Flags().StringVar(&s.listen, "listen", admin.DefaultListen, "`address` of the health and metrics endpoint; if taken and not given: any port")
 	retentionFlags(cmd.Flags(), &s.retention)
 	cmd.Flags().StringVar(&binDir, "postgres-bin", "", "`directory` of PostgreSQL's programs (default: looked for)")
 	s.flags(cmd.Flags())

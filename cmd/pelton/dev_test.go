@@ -5,10 +5,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/peltonq/pelton/admin"
 	"github.com/peltonq/pelton/internal/pgtest"
 )
 
@@ -129,17 +131,38 @@ func TestDevOnADatabaseOfTheUsers(t *testing.T) {
 	}
 }
 
+// When its database server dies, pelton dev says so and ends.
+func TestDevServerDies(t *testing.T) {
+	t.Parallel()
+	d := launchDev(t, pgtest.Dir(t))
+	text, err := os.ReadFile(filepath.Join(d.dir, "postgres", "postmaster.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	postmaster, err := strconv.Atoi(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(postmaster, syscall.SIGQUIT); err != nil {
+		t.Fatal(err)
+	}
+	if code := d.exit(); code != exitFailed || !strings.Contains(d.err.String(), "the database server has ended; its log is "+d.dir) {
+		t.Errorf("exit code is %d, stderr %q", code, &d.err)
+	}
+}
+
 // The default port is not insisted on.
 func TestDevPortIsTaken(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", defaultListen)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", admin.DefaultListen)
 	if err == nil { // else somebody else has it, which serves as well
 		defer func() { _ = listener.Close() }()
 	}
 	p := launch(t, []string{"DATABASE_URL=" + url}, "dev", "--json")
 	where := fmt.Sprint(p.started()["endpoint"])
-	if where == "http://"+defaultListen || get(t, where+"/healthz") != 200 {
+	if where == "http://"+admin.DefaultListen || get(t, where+"/healthz") != 200 {
 		t.Errorf("endpoint is %s", where)
 	}
 	p.signal(syscall.SIGINT)

@@ -5,61 +5,112 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"syscall"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/peltonq/pelton/admin"
+	"github.com/peltonq/pelton/jobs"
 )
 
-// defaultListen is where the endpoint is unless told otherwise.
-const defaultListen = "127.0.0.1:8080"
+// endpointStop is how long requests under way may go on when the program stops.
+const endpointStop = 2 * time.Second
 
-// endpoint is a running HTTP server. The zero value is none.
+// endpoint is the health and metrics server of a long-running command. Without an address there is none, and nothing is measured.
 type endpoint struct {
-	server *http.Server
-	where  string
-	failed chan error
-	done   chan struct{}
+	metrics *admin.Metrics
+	server  *admin.Server
 }
 
-// serveEndpoint listens where it was told to, or, if that port is taken and nobody asked for it, on any.
-func (a *app) serveEndpoint(ctx context.Context, s serving, admin *admin) (*endpoint, error) {
+// newEndpoint makes the endpoint, before the client, which it observes.
+func (a *app) newEndpoint(pool *pgxpool.Pool, s serving) (*endpoint, error) {
 	if s.listen == "" {
 		return &endpoint{}, nil
 	}
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", s.listen)
+	log := a.logger(levelServe)
+	config := admin.MetricsConfig{Schema: a.schemaName(), Logger: log}
+	if !s.duties {
+		config.LostEvery = -1 // the schedulers look
+	}
+	metrics, err := admin.NewMetrics(pool, config)
+	if err != nil {
+		return nil, err
+	}
+	e := &endpoint{metrics: metrics}
+	return e, e.listenOn(pool, a, s, s.listen)
+}
+
+func (e *endpoint) listenOn(pool *pgxpool.Pool, a *app, s serving, address string) (err error) {
+	e.server, err = admin.NewServer(admin.Config{
+		Pool: pool, Metrics: e.metrics, Schema: a.schemaName(), Logger: a.logger(levelServe),
+		Listen: address, InsecureListen: s.insecure,
+	})
+	return err
+}
+
+// observer is who is told of claims and finishes; nil if nobody asks.
+func (e *endpoint) observer() jobs.Observer {
+	if e.metrics == nil {
+		return nil
+	}
+	return e.metrics
+}
+
+// start listens where it was told to, or, if that port is taken and nobody asked for it, on any.
+func (e *endpoint) start(ctx context.Context, pool *pgxpool.Pool, a *app, s serving) error {
+	if e.server == nil {
+		return nil
+	}
+	err := e.server.Start(ctx)
 	if errors.Is(err, syscall.EADDRINUSE) && s.fallback {
-		a.logger(levelServe).WarnContext(ctx, "the port is taken; the endpoint is elsewhere", "wanted", s.listen)
 		host, _, splitErr := net.SplitHostPort(s.listen)
 		if splitErr != nil {
-			return nil, usagef("--listen %q: %w", s.listen, splitErr)
+			return usagef("--listen %q: %w", s.listen, splitErr)
 		}
-		listener, err = config.Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
-	}
-	if err != nil {
-		if errors.Is(err, syscall.EADDRINUSE) {
-			return nil, fmt.Errorf("endpoint: %s is taken by another program; choose another address with --listen", s.listen)
+		a.logger(levelServe).WarnContext(ctx, "the port is taken; the endpoint is elsewhere", "wanted", s.listen)
+		if err := e.listenOn(pool, a, s, net.JoinHostPort(host, "0")); err != nil {
+			return err
 		}
-		return nil, fmt.Errorf("endpoint: %w", err)
+		err = e.server.Start(ctx)
 	}
-	e := &endpoint{
-		server: &http.Server{Handler: admin.handler, ReadHeaderTimeout: 10 * time.Second},
-		where:  listener.Addr().String(), failed: make(chan error, 1), done: make(chan struct{}),
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("endpoint: %s is taken by another program; choose another address with --listen", s.listen)
+	case errors.Is(err, admin.ErrInsecureListen):
+		return usagef("endpoint: %w; use 127.0.0.1, or allow it with --insecure-listen", err)
+	case err != nil:
+		return fmt.Errorf("endpoint: %w", err)
 	}
-	go func() {
-		defer close(e.done)
-		if err := e.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			e.failed <- fmt.Errorf("endpoint: %w", err)
-		}
-	}()
-	return e, nil
+	return nil
+}
+
+// ready says that the client has started.
+func (e *endpoint) ready() {
+	if e.server != nil {
+		e.server.SetReady()
+	}
+}
+
+// stopping says that the client stops.
+func (e *endpoint) stopping() {
+	if e.server != nil {
+		e.server.SetNotReady("the client is stopping")
+	}
+}
+
+func (e *endpoint) failed() <-chan error {
+	if e.server == nil {
+		return nil
+	}
+	return e.server.Failed()
 }
 
 func (e *endpoint) url() string {
 	if e.server == nil {
 		return ""
 	}
-	return "http://" + e.where
+	return "http://" + e.server.Addr()
 }
 
 // close lets requests end for a moment and waits for the server.
@@ -67,12 +118,7 @@ func (e *endpoint) close(ctx context.Context) error {
 	if e.server == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endpointStop)
 	defer cancel()
-	err := e.server.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = e.server.Close()
-	}
-	<-e.done
-	return err
+	return e.server.Stop(ctx)
 }

@@ -68,6 +68,9 @@ func (a *app) enqueueFile(ctx context.Context, f enqueueFile) error {
 	return a.withClient(ctx, func(ctx context.Context, db database) error {
 		l := &loader{client: db.client, name: name, from: f.from, progress: a.progress(size)}
 		begun := time.Now()
+		if f.path == "-" {
+			in = newInterruptibleReader(ctx, in)
+		}
 		err := l.load(ctx, bufio.NewReaderSize(in, 1<<20))
 		l.progress.done()
 		answer := enqueuedFileJSON{l.enqueued, l.duplicates, l.done, time.Since(begun).Seconds(), 0}
@@ -107,8 +110,11 @@ func (l *loader) load(ctx context.Context, in *bufio.Reader) error {
 			break
 		}
 		l.line++
-		if err != nil {
+		if errors.Is(err, errLongLine) {
 			return l.failed(l.line, err)
+		}
+		if err != nil {
+			return l.resume(fmt.Errorf("read %s, line %d: %w", l.name, l.line, err))
 		}
 		l.progress.read(len(text) + 1)
 		if l.line < l.from {
@@ -130,6 +136,8 @@ func (l *loader) load(ctx context.Context, in *bufio.Reader) error {
 	return l.flush(ctx)
 }
 
+var errLongLine = fmt.Errorf("the line is longer than %d MiB", maxLineBytes>>20)
+
 // readLine returns a line without its end; io.EOF after the last one.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var line []byte
@@ -138,7 +146,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 		line = append(line, part...)
 		switch {
 		case len(line) > maxLineBytes:
-			return nil, fmt.Errorf("the line is longer than %d MiB", maxLineBytes>>20)
+			return nil, errLongLine
 		case err == nil:
 			return line[:len(line)-1], nil
 		case errors.Is(err, io.EOF) && len(line) > 0:

@@ -3,10 +3,14 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/peltonq/pelton/internal/pgtest"
 )
 
 // writeLines makes a file of jobs.
@@ -127,6 +131,29 @@ func TestEnqueueFileResumes(t *testing.T) {
 	}
 	if n := s.count(); n != len(lines) {
 		t.Errorf("%d jobs, want %d", n, len(lines))
+	}
+}
+
+// An interrupt while stdin is silent ends the command, and says where to resume.
+func TestEnqueueFileIsInterrupted(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	p := prepare(t, []string{"DATABASE_URL=" + s.url}, "job", "enqueue", "--file", "-")
+	stdin, err := p.cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.start()
+	if _, err := io.WriteString(stdin, strings.Join(noops(fileBatch+1), "\n")+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	pgtest.Eventually(t, patience, func() bool { return s.count() == fileBatch }, "the first batch to go in")
+	p.signal(syscall.SIGINT)
+	if code := p.exit(); code != exitInterrupted || !strings.Contains(p.err.String(), "Resume with --from-line 5001") {
+		t.Errorf("exit code is %d, stderr %q", code, &p.err)
+	}
+	if n := s.count(); n != fileBatch {
+		t.Errorf("%d jobs went in, want %d", n, fileBatch)
 	}
 }
 

@@ -39,6 +39,8 @@ type shell struct {
 	t   *testing.T
 	url string
 	env map[string]string
+
+	direct *pgxpool.Pool // nil until asked for
 }
 
 // newShell is on a migrated database of its own.
@@ -128,7 +130,14 @@ func (s *shell) waitState(id, want string) {
 	pgtest.Eventually(s.t, patience, func() bool { return s.state(id) == want }, "job %s to be %s", id, want)
 }
 
-func (s *shell) pool() *pgxpool.Pool { return pgtest.Pool(s.t, s.url) }
+// pool is for what no command tells.
+func (s *shell) pool() *pgxpool.Pool {
+	s.t.Helper()
+	if s.direct == nil {
+		s.direct = pgtest.Pool(s.t, s.url)
+	}
+	return s.direct
+}
 
 // as is a part of a document with its type.
 func as[T any](t *testing.T, value any) T {

@@ -31,6 +31,7 @@ type serving struct {
 	duties   bool
 	listen   string // empty: no endpoint
 	fallback bool   // if listen is taken, take any port
+	insecure bool   // listen may be an address that others can reach
 	shutdown time.Duration
 	pollOnly bool
 
@@ -42,6 +43,7 @@ type serving struct {
 // flags are those that all long-running commands have.
 func (s *serving) flags(f *pflag.FlagSet) {
 	f.DurationVar(&s.shutdown, "shutdown-timeout", 30*time.Second, "how long running jobs may go on after the first signal")
+	f.BoolVar(&s.insecure, "insecure-listen", false, "allow --listen on an address that other machines can reach: anyone may read the metrics")
 	f.BoolVar(&s.pollOnly, "poll-only", false, "do without LISTEN, for a pooler in transaction mode")
 	f.DurationVar(&s.heartbeat, "heartbeat", 0, "time between two signs of life")
 	f.DurationVar(&s.lease, "lease", 0, "how long without a sign of life before a process counts as dead")
@@ -76,6 +78,9 @@ func parseQueues(text string) (map[string]jobs.QueueConfig, error) {
 	return queues, nil
 }
 
+// failedShutdown is how long running jobs may go on when the database is gone: what they do is recorded nowhere.
+const failedShutdown = time.Second
+
 // started is what a serving command prints when it is ready, and what --json prints as a document.
 type started struct {
 	Event       string         `json:"event"` // "started"
@@ -102,20 +107,26 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 		return err
 	}
 	defer pool.Close()
-	admin := newAdmin(pool, a.schemaName())
-	client, kinds, err := a.servingClient(pool, queues, s, admin)
+	served, err := a.newEndpoint(pool, s)
 	if err != nil {
 		return usage(err)
 	}
-	served, err := a.serveEndpoint(stop.soft, s, admin)
+	client, kinds, err := a.servingClient(pool, queues, s, served.observer())
 	if err != nil {
+		return usage(err)
+	}
+	if err := served.start(stop.soft, pool, a, s); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, served.close(stop.hard)) }()
 	if err := client.Start(stop.soft); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stop.stopClient(client, s.shutdown)) }()
+	served.ready()
+	defer func() {
+		served.stopping()
+		err = errors.Join(err, stop.stopClient(client, s.shutdown))
+	}()
 	info := started{
 		Event: "started", Client: client.ID(), Schema: client.Schema(), Queues: map[string]int{}, Kinds: kinds,
 		Scheduler: s.duties, Endpoint: served.url(),
@@ -131,18 +142,19 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 		a.logger(levelServe).Info("stopping; a second signal cancels running jobs", "timeout", s.shutdown)
 		return nil
 	case err := <-failed:
+		s.shutdown = min(s.shutdown, failedShutdown)
 		return err
-	case err := <-served.failed:
+	case err := <-served.failed():
 		return err
 	}
 }
 
 func (a *app) servingClient(
-	pool *pgxpool.Pool, queues map[string]jobs.QueueConfig, s serving, admin *admin,
+	pool *pgxpool.Pool, queues map[string]jobs.QueueConfig, s serving, observer jobs.Observer,
 ) (*jobs.Client, []string, error) {
 	config := &jobs.Config{
 		Queues: queues, Schema: a.schemaName(), Logger: a.logger(levelServe), PollOnly: s.pollOnly, DutiesOff: !s.duties,
-		Heartbeat: s.heartbeat, Lease: s.lease, PollInterval: s.poll, Observer: admin.observer, Retention: s.retention,
+		Heartbeat: s.heartbeat, Lease: s.lease, PollInterval: s.poll, Observer: observer, Retention: s.retention,
 	}
 	var kinds []string
 	if len(queues) > 0 {

@@ -207,7 +207,7 @@ func TestServerHasAnEndpoint(t *testing.T) {
 	server := s.launch("server", "--worker", "--listen", "127.0.0.1:0")
 	info := server.started()
 	where := fmt.Sprint(info["endpoint"])
-	for _, path := range []string{"/healthz", "/readyz"} {
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/"} {
 		if status := get(t, where+path); status != http.StatusOK {
 			t.Errorf("GET %s: %d", path, status)
 		}
@@ -215,6 +215,7 @@ func TestServerHasAnEndpoint(t *testing.T) {
 	s.waitState(s.enqueue("noop"), "completed")
 	taken := strings.TrimPrefix(where, "http://")
 	s.fails(exitFailed, taken+" is taken by another program; choose another address with --listen", "server", "--listen", taken)
+	s.fails(exitUsage, "allow it with --insecure-listen", "server", "--listen", "0.0.0.0:0")
 	server.signal(syscall.SIGINT)
 	if code := server.exit(); code != exitOK {
 		t.Errorf("exit code is %d", code)

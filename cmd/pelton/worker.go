@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/peltonq/pelton/admin"
 )
 
 func (a *app) worker() *cobra.Command {
@@ -66,7 +68,7 @@ endpoint. Any number of servers may run at once. With --worker this process also
 	retentionFlags(cmd.Flags(), &s.retention)
 	cmd.Flags().BoolVar(&work, "worker", false, "also work jobs")
 	cmd.Flags().StringVar(&s.queues, "queues", fmt.Sprintf("default:%d", defaultSlots), "with --worker: queues and how many of their jobs to run at once")
-	cmd.Flags().StringVar(&s.listen, "listen", defaultListen, "`address` of the health and metrics endpoint; empty: none")
+	cmd.Flags().StringVar(&s.listen, "listen", admin.DefaultListen, "`address` of the health and metrics endpoint; empty: none")
 	s.flags(cmd.Flags())
 	return cmd
 }

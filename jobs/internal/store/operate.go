@@ -33,8 +33,7 @@ func operateError(err error, what string, id int64) error {
 	if err == nil {
 		return nil
 	}
-	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) {
+	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pgErr.Code {
 		case NotFound:
 			return fmt.Errorf("%s %d: %w", what, id, rivertype.ErrNotFound)

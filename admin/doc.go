@@ -1,0 +1,25 @@
+// Package admin shows how Pelton does: Prometheus metrics, health and readiness, over HTTP.
+//
+// # What it promises
+//
+// [Metrics] counts what the clients of this process do (it is their [jobs.Observer]) and tells, when it is asked, what the
+// database holds. It never makes a run wait: an observed batch costs well under a microsecond a run, and takes no lock that a
+// scrape holds. The number of series is bounded: see Metrics. docs/metrics.md lists all names.
+//
+// [Server] answers on 127.0.0.1 unless told otherwise, and refuses any other address without Config.InsecureListen,
+// because nobody is asked who they are: it shows names of queues and kinds, and counts.
+//
+// # How it works
+//
+// Counters and histograms are those of this process; sum them over processes. Gauges about the database are read when a scrape
+// asks, in one short read-only transaction with a time limit, and kept for at least 5 seconds and for twenty times as long as
+// the reading took, so that any number of scrapers costs the database at most a twentieth of one connection. Every process
+// that is scraped shows the same; take the maximum, not the sum. Lost jobs are counted in the background, since that reads
+// the whole history: once a minute, or less often where it takes long.
+//
+// # Failure
+//
+// When the database does not answer in time, a scrape still answers: pelton_up is 0, the gauges about the database are left out, and
+// what this process counted stands. That too is kept for a while, so an outage is not met with a burst of attempts. /readyz says
+// 503 and why; /healthz says 200 as long as the process answers at all.
+package admin
