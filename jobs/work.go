@@ -61,15 +61,27 @@ func (r *runner) Run(ctx context.Context, t *executor.Task) {
 		w.end(ctx, ended)
 		cancel(nil)
 	}()
-	ended = w.do(withWork(ctx, w), kind.around)
+	ended = w.do(workContext{ctx, w}, kind.around)
 }
+
+// logPatience is how long the end of a run waits for the rest of its log to be stored; after that it is stored later.
+const logPatience = 2 * time.Second
 
 // end stores the rest of the job's log and decides what the end of the work means.
 func (w *work) end(ctx context.Context, ended ending) {
-	if err := w.log.Close(ctx); err != nil && ctx.Err() == nil {
+	w.closeLog(ctx)
+	w.result(ctx, ended)
+}
+
+func (w *work) closeLog(ctx context.Context) {
+	if w.log.Used() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), logPatience)
+		defer cancel()
+	}
+	if err := w.log.Close(ctx); err != nil {
 		w.client.log.WarnContext(ctx, "the rest of a job's log is stored later", "job_id", w.row.ID, "error", err)
 	}
-	w.result(ctx, ended)
 }
 
 // work is one run of a job while it is worked.
@@ -143,7 +155,7 @@ func (w *work) plainly(ctx context.Context) error {
 	}
 	if timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%w after %v", ErrJobTimedOut, timeout))
+		ctx, cancel = context.WithTimeoutCause(ctx, timeout, timedOut(timeout))
 		defer cancel()
 	}
 	return w.unit.work(ctx)
@@ -182,6 +194,12 @@ func (w *work) result(ctx context.Context, ended ending) {
 		r.Outcome, r.Due = state.Errored, w.retryAt()
 	}
 }
+
+// timedOut is ErrJobTimedOut with the time that was too short.
+type timedOut time.Duration
+
+func (t timedOut) Error() string   { return fmt.Sprintf("%v after %v", ErrJobTimedOut, time.Duration(t)) }
+func (timedOut) Is(err error) bool { return err == ErrJobTimedOut } //nolint:errorlint // identity of the sentinel is what Is is for
 
 // errorText puts the cause of a context's end beside the error that came of it.
 func (w *work) errorText(err, cause error) string {
