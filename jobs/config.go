@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"regexp"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -57,6 +56,9 @@ type Config struct {
 	Hooks      []rivertype.Hook
 	Middleware []rivertype.Middleware
 
+	// Plugins are River's that may be both: each counts as a hook, as middleware, or as both, before Hooks and Middleware.
+	Plugins []rivertype.Plugin
+
 	// Observer is told of claims and finishes in batches, for metrics. May be nil.
 	Observer Observer
 
@@ -98,14 +100,28 @@ type QueueConfig struct {
 // maxWorkersLimit bounds QueueConfig.MaxWorkers, as in River.
 const maxWorkersLimit = 10_000
 
-var queueName = regexp.MustCompile(`^(?:[a-z0-9])+(?:[_|\-]?[a-z0-9]+)*$`)
-
-// checkQueueName refuses what River refuses, so that queue names move over unchanged.
+// checkQueueName refuses what River refuses, so that queue names move over unchanged. Called for every new job, so no regexp.
 func checkQueueName(name string) error {
-	if len(name) > 64 || !queueName.MatchString(name) {
+	if len(name) > 64 || !isQueueName(name) {
 		return fmt.Errorf("queue name %q: want up to 64 lower-case letters and digits, separated by single _ or -", name)
 	}
 	return nil
+}
+
+// isQueueName tells whether a name is made of lower-case letters and digits, with single _, - or | between them.
+func isQueueName(name string) bool {
+	separator := true // the last byte was one, or there was none
+	for i := range len(name) {
+		switch b := name[i]; {
+		case b >= 'a' && b <= 'z' || b >= '0' && b <= '9':
+			separator = false
+		case !separator && (b == '_' || b == '-' || b == '|'):
+			separator = true
+		default:
+			return false
+		}
+	}
+	return !separator
 }
 
 func (c *Config) withDefaults() *Config {

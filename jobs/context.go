@@ -25,8 +25,22 @@ var ErrJobLost = errors.New("this run of the job was ended by somebody else")
 
 type workKey struct{}
 
-func withWork(ctx context.Context, w *work) context.Context {
-	return context.WithValue(joblog.NewContext(ctx, w.log), workKey{}, w)
+// workContext is a worker's context: it carries the work, and its log for package joblog.
+type workContext struct {
+	context.Context //nolint:containedctx // it is one
+
+	work *work
+}
+
+// Value implements context.Context.
+func (c workContext) Value(key any) any {
+	switch {
+	case key == workKey{}:
+		return c.work
+	case joblog.IsContextKey(key):
+		return c.work.log
+	}
+	return c.Context.Value(key)
 }
 
 func workOf(ctx context.Context) *work {

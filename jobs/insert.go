@@ -68,7 +68,7 @@ func (c *Client) insertBy(
 	if len(params) == 0 {
 		return nil, nil
 	}
-	prepared, err := c.prepare(ctx, params)
+	prepared, err := c.prepare(params)
 	if err != nil {
 		return nil, err
 	}
@@ -86,17 +86,14 @@ func (c *Client) insertBy(
 }
 
 // prepare checks every job before any is stored.
-func (c *Client) prepare(ctx context.Context, params []river.InsertManyParams) ([]*rivertype.JobInsertParams, error) {
+func (c *Client) prepare(params []river.InsertManyParams) ([]*rivertype.JobInsertParams, error) {
 	prepared := make([]*rivertype.JobInsertParams, len(params))
 	for i := range params {
 		p, err := c.insertParams(params[i].Args, params[i].InsertOpts)
-		if err == nil {
-			prepared[i] = p
-			err = c.plugins.insertBegin(ctx, p)
-		}
 		if err != nil {
 			return nil, &InvalidJobError{Index: i, Kind: kindOf(params[i].Args), Err: err}
 		}
+		prepared[i] = p
 	}
 	return prepared, nil
 }

@@ -35,11 +35,14 @@ func (c *Client) InsertManyFastTx(ctx context.Context, tx pgx.Tx, params []river
 	if len(params) == 0 {
 		return 0, nil
 	}
-	prepared, err := c.prepare(ctx, params)
+	prepared, err := c.prepare(params)
 	if err != nil {
 		return 0, err
 	}
-	if !c.plugins.wrapInsert() {
+	if len(c.plugins.insertMiddleware(prepared)) == 0 {
+		if err := c.plugins.insertBegin(ctx, prepared); err != nil {
+			return 0, err
+		}
 		return c.copyIn(ctx, tx, prepared)
 	}
 	n := 0

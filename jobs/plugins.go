@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
@@ -17,30 +18,29 @@ type plugins struct {
 	works        []rivertype.WorkerMiddleware
 }
 
+// newPlugins sorts what a client was given, in River's order: what is in Plugins comes first.
 func newPlugins(config *Config) (*plugins, error) {
 	p := &plugins{}
+	for _, both := range config.Plugins {
+		isHook, isMiddleware := p.addHook(both), p.addMiddleware(both)
+		if !isHook && !isMiddleware {
+			return nil, fmt.Errorf("plugin %T has none of the methods InsertBegin, WorkBegin, WorkEnd, InsertMany, Work", both)
+		}
+	}
 	for _, h := range config.Hooks {
 		if !p.addHook(h) {
 			return nil, fmt.Errorf("hook %T has none of the methods InsertBegin, WorkBegin, WorkEnd", h)
 		}
 	}
 	for _, m := range config.Middleware {
-		insert, isInsert := m.(rivertype.JobInsertMiddleware)
-		work, isWork := m.(rivertype.WorkerMiddleware)
-		if isInsert {
-			p.inserts = append(p.inserts, insert)
-		}
-		if isWork {
-			p.works = append(p.works, work)
-		}
-		if !isInsert && !isWork {
+		if !p.addMiddleware(m) {
 			return nil, fmt.Errorf("middleware %T has neither InsertMany nor Work", m)
 		}
 	}
 	return p, nil
 }
 
-func (p *plugins) addHook(h rivertype.Hook) bool {
+func (p *plugins) addHook(h any) bool {
 	begin, isBegin := h.(rivertype.HookInsertBegin)
 	work, isWork := h.(rivertype.HookWorkBegin)
 	end, isEnd := h.(rivertype.HookWorkEnd)
@@ -56,45 +56,85 @@ func (p *plugins) addHook(h rivertype.Hook) bool {
 	return isBegin || isWork || isEnd
 }
 
-// insertBegin runs the insert hooks: the client's, then the args type's.
-func (p *plugins) insertBegin(ctx context.Context, params *rivertype.JobInsertParams) error {
-	for _, h := range p.insertBegins {
-		if err := h.InsertBegin(ctx, params); err != nil {
-			return err
+func (p *plugins) addMiddleware(m any) bool {
+	insert, isInsert := m.(rivertype.JobInsertMiddleware)
+	work, isWork := m.(rivertype.WorkerMiddleware)
+	if isInsert {
+		p.inserts = append(p.inserts, insert)
+	}
+	if isWork {
+		p.works = append(p.works, work)
+	}
+	return isInsert || isWork
+}
+
+// argsPlugins are the hooks and middleware of an args type. What they cannot do here is passed over, as it is for River.
+func argsPlugins(args rivertype.JobArgs) (p plugins) {
+	if a, ok := args.(river.JobArgsWithPlugins); ok {
+		for _, both := range a.Plugins() {
+			p.addHook(both)
+			p.addMiddleware(both)
 		}
 	}
-	for _, h := range argsHooks(params.Args) {
-		if begin, ok := h.(rivertype.HookInsertBegin); ok {
-			if err := begin.InsertBegin(ctx, params); err != nil {
-				return err
+	if a, ok := args.(river.JobArgsWithHooks); ok {
+		for _, h := range a.Hooks() {
+			p.addHook(h)
+		}
+	}
+	return p
+}
+
+// insertBegin runs the insert hooks: the client's, then the args type's. An error is an *InvalidJobError.
+func (p *plugins) insertBegin(ctx context.Context, many []*rivertype.JobInsertParams) error {
+	for i, params := range many {
+		own := argsPlugins(params.Args)
+		for _, hooks := range [][]rivertype.HookInsertBegin{p.insertBegins, own.insertBegins} {
+			for _, h := range hooks {
+				if err := h.InsertBegin(ctx, params); err != nil {
+					return &InvalidJobError{Index: i, Kind: params.Kind, Err: err}
+				}
 			}
 		}
 	}
 	return nil
 }
 
-func argsHooks(args rivertype.JobArgs) []rivertype.Hook {
-	if a, ok := args.(river.JobArgsWithHooks); ok {
-		return a.Hooks()
+// insertMiddleware is what stands around an insert: the client's, then that of the args types, once for each kind.
+func (p *plugins) insertMiddleware(many []*rivertype.JobInsertParams) []rivertype.JobInsertMiddleware {
+	all := p.inserts[:len(p.inserts):len(p.inserts)]
+	var seen map[string]bool
+	for _, params := range many {
+		if _, ok := params.Args.(river.JobArgsWithPlugins); !ok || seen[params.Kind] {
+			continue
+		}
+		if seen == nil {
+			seen = map[string]bool{}
+		}
+		seen[params.Kind] = true
+		all = append(all, argsPlugins(params.Args).inserts...)
 	}
-	return nil
+	return all
 }
 
-// wrapInsert tells whether any middleware stands around inserts.
-func (p *plugins) wrapInsert() bool { return len(p.inserts) > 0 }
-
-// insert runs put inside the insert middleware, the first one outermost.
+// insert runs the insert hooks and put inside the insert middleware, the first one outermost.
 func (p *plugins) insert(
-	ctx context.Context, params []*rivertype.JobInsertParams,
+	ctx context.Context, many []*rivertype.JobInsertParams,
 	put func(context.Context) ([]*rivertype.JobInsertResult, error),
 ) ([]*rivertype.JobInsertResult, error) {
-	for i := len(p.inserts) - 1; i >= 0; i-- {
-		m, inner := p.inserts[i], put
-		put = func(ctx context.Context) ([]*rivertype.JobInsertResult, error) {
-			return m.InsertMany(ctx, params, inner)
+	inner := func(ctx context.Context) ([]*rivertype.JobInsertResult, error) {
+		if err := p.insertBegin(ctx, many); err != nil {
+			return nil, err
+		}
+		return put(ctx)
+	}
+	all := p.insertMiddleware(many)
+	for i := len(all) - 1; i >= 0; i-- {
+		m, next := all[i], inner
+		inner = func(ctx context.Context) ([]*rivertype.JobInsertResult, error) {
+			return m.InsertMany(ctx, many, next)
 		}
 	}
-	return put(ctx)
+	return inner(ctx)
 }
 
 // jobPlugins are the hooks and middleware around one kind's work.
@@ -105,14 +145,10 @@ type jobPlugins struct {
 }
 
 func (p *plugins) forArgs(args river.JobArgs) *jobPlugins {
-	j := &jobPlugins{begins: p.workBegins, ends: p.workEnds, works: p.works}
-	for _, h := range argsHooks(args) {
-		if begin, ok := h.(rivertype.HookWorkBegin); ok {
-			j.begins = append(j.begins[:len(j.begins):len(j.begins)], begin)
-		}
-		if end, ok := h.(rivertype.HookWorkEnd); ok {
-			j.ends = append(j.ends[:len(j.ends):len(j.ends)], end)
-		}
+	own := argsPlugins(args)
+	return &jobPlugins{
+		begins: slices.Concat(p.workBegins, own.workBegins),
+		ends:   slices.Concat(p.workEnds, own.workEnds),
+		works:  slices.Concat(p.works, own.works),
 	}
-	return j
 }

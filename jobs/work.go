@@ -61,15 +61,27 @@ func (r *runner) Run(ctx context.Context, t *executor.Task) {
 		w.end(ctx, ended)
 		cancel(nil)
 	}()
-	ended = w.do(withWork(ctx, w), kind.around)
+	ended = w.do(workContext{ctx, w}, kind.around)
 }
+
+// logPatience is how long the end of a run waits for the rest of its log to be stored; after that it is stored later.
+const logPatience = 2 * time.Second
 
 // end stores the rest of the job's log and decides what the end of the work means.
 func (w *work) end(ctx context.Context, ended ending) {
-	if err := w.log.Close(ctx); err != nil && ctx.Err() == nil {
+	w.closeLog(ctx)
+	w.result(ctx, ended)
+}
+
+func (w *work) closeLog(ctx context.Context) {
+	if w.log.Used() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), logPatience)
+		defer cancel()
+	}
+	if err := w.log.Close(ctx); err != nil {
 		w.client.log.WarnContext(ctx, "the rest of a job's log is stored later", "job_id", w.row.ID, "error", err)
 	}
-	w.result(ctx, ended)
 }
 
 // work is one run of a job while it is worked.
@@ -80,6 +92,7 @@ type work struct {
 	unit   workUnit
 	log    *joblog.Run
 	record recorded
+	known  bool // the args were decoded
 }
 
 // ending is how the work ended.
@@ -135,13 +148,14 @@ func (w *work) plainly(ctx context.Context) error {
 	if err := w.unit.unmarshal(); err != nil {
 		return err
 	}
+	w.known = true
 	timeout := w.unit.timeout()
 	if timeout == 0 {
 		timeout = w.client.config.JobTimeout
 	}
 	if timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%w after %v", ErrJobTimedOut, timeout))
+		ctx, cancel = context.WithTimeoutCause(ctx, timeout, timedOut(timeout))
 		defer cancel()
 	}
 	return w.unit.work(ctx)
@@ -165,13 +179,14 @@ func (w *work) result(ctx context.Context, ended ending) {
 	case errors.As(ended.err, &snooze):
 		w.snooze(snooze.Duration)
 		return
+	case errors.As(ended.err, &cancelled): // also while the client stops
 	case errors.Is(cause, ErrStopped) && ended.panicked == nil:
 		r.Outcome, r.Attempt = state.Returned, t.Attempts
 		return
 	}
 	r.Error, r.Trace = cleanText(w.errorText(ended.err, cause)), cleanText(ended.trace)
 	switch {
-	case errors.As(ended.err, &cancelled), errors.Is(cause, rivertype.ErrJobCancelledRemotely), w.handled(ctx, ended):
+	case cancelled != nil, errors.Is(cause, rivertype.ErrJobCancelledRemotely), w.handled(ctx, ended):
 		r.Outcome = state.Cancelled
 	case r.Attempt >= t.Job.MaxAttempts:
 		r.Outcome = state.Discarded
@@ -179,6 +194,12 @@ func (w *work) result(ctx context.Context, ended ending) {
 		r.Outcome, r.Due = state.Errored, w.retryAt()
 	}
 }
+
+// timedOut is ErrJobTimedOut with the time that was too short.
+type timedOut time.Duration
+
+func (t timedOut) Error() string   { return fmt.Sprintf("%v after %v", ErrJobTimedOut, time.Duration(t)) }
+func (timedOut) Is(err error) bool { return err == ErrJobTimedOut } //nolint:errorlint // identity of the sentinel is what Is is for
 
 // errorText puts the cause of a context's end beside the error that came of it.
 func (w *work) errorText(err, cause error) string {
@@ -245,8 +266,10 @@ func (w *work) nextRetry() (next time.Time) {
 			next = (&river.DefaultClientRetryPolicy{}).NextRetry(w.row)
 		}
 	}()
-	if next := w.unit.nextRetry(); !next.IsZero() {
-		return next
+	if w.known { // a worker may look at its args
+		if next := w.unit.nextRetry(); !next.IsZero() {
+			return next
+		}
 	}
 	return w.client.config.RetryPolicy.NextRetry(w.row)
 }

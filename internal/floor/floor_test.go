@@ -47,6 +47,7 @@ func enqueue(t *testing.T, pool *pgxpool.Pool, n int) {
 const insertTickets = `INSERT INTO pelton.job_ready (priority, line, job_ids) SELECT 1, 'a', ARRAY[g] FROM generate_series(1, $1::int) g`
 
 func newTracker(t *testing.T) *floor.Tracker {
+	t.Helper()
 	tracker := floor.NewTracker(schemaName, floor.Ready, func(n int) { t.Errorf("%d lines had rows below their marks", n) })
 	tracker.Use("a")
 	return tracker
@@ -312,7 +313,7 @@ func TestScheduledFloor(t *testing.T) {
 	t.Parallel()
 	pool := schematest.Pool(t)
 	marker := floor.NewMarker(schemaName, floor.Scheduled, quick())
-	tracker := floor.NewTracker(schemaName, floor.Scheduled, func(n int) { t.Errorf("rows below the floor") })
+	tracker := floor.NewTracker(schemaName, floor.Scheduled, func(int) { t.Errorf("rows below the floor") })
 	_, err := pool.Exec(t.Context(), `INSERT INTO pelton.job_scheduled (job_id, wake, due)
 		SELECT g, clock_timestamp(), now() - interval '1 hour' FROM generate_series(1, 3) g`)
 	if err != nil {

@@ -1,6 +1,9 @@
 package floor
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Row is a row of the table floor. The zero value stands for a table without one.
 type Row struct {
@@ -25,14 +28,7 @@ type Holders struct {
 }
 
 func (h Holders) has(writer string) bool {
-	for _, list := range [][]string{h.Open, h.Prepared} {
-		for _, w := range list {
-			if w == writer {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.Contains(h.Open, writer) || slices.Contains(h.Prepared, writer)
 }
 
 // lookFrom is the least position to look from of some writers, nil if there are none.

@@ -45,6 +45,7 @@ type strand struct {
 }
 
 func (s *strand) run(t *testing.T) {
+	t.Helper()
 	s.pool = schematest.Pool(t, func(c *pgxpool.Config) { c.MaxConns = 24 })
 	s.claimed = map[int64]int{}
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Second)

@@ -25,6 +25,12 @@ func NewContext(ctx context.Context, run *Run) context.Context {
 	return context.WithValue(ctx, contextKey{}, run)
 }
 
+// IsContextKey tells whether a context is asked for a run's log: for a context type of one's own that carries one.
+func IsContextKey(key any) bool {
+	_, is := key.(contextKey)
+	return is
+}
+
 // FromContext returns the log of the run that ctx belongs to. Without one it returns nil, which discards what is written to it.
 func FromContext(ctx context.Context) *Run {
 	run, _ := ctx.Value(contextKey{}).(*Run)

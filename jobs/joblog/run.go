@@ -22,6 +22,15 @@ func (w *Writer) Run(jobID int64, run int) *Run {
 	return &Run{writer: w, jobID: jobID, run: int32(run)}
 }
 
+// Used tells whether something was written.
+func (r *Run) Used() bool {
+	if r == nil {
+		return false
+	}
+	s := r.spool.Load()
+	return s != nil && s != closedUnused
+}
+
 // Number is the run's number; 0 of a nil Run.
 func (r *Run) Number() int {
 	if r == nil {

@@ -22,6 +22,7 @@ type fixture struct {
 }
 
 func newFixture(t testing.TB) *fixture {
+	t.Helper()
 	pool := schematest.Pool(t)
 	return &fixture{t, pool, store.New(pool, "pelton")}
 }

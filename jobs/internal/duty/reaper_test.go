@@ -27,7 +27,7 @@ func TestReaperPutsBackWhatDidNotEnd(t *testing.T) {
 	executor := f.executor(ids)
 	f.exec(end, ids[7], 1)
 	var lost int
-	r := duty.NewReaper(f.store, duty.Config{Reaped: func(n, discarded int) { lost += n }})
+	r := duty.NewReaper(f.store, duty.Config{Reaped: func(n, _ int) { lost += n }})
 	reap(t, r, executor)
 	if lost != 249 {
 		t.Errorf("%d lost, want 249", lost)

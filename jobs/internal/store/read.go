@@ -1,8 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -73,6 +75,9 @@ func (s *Store) ReadClaimed(ctx context.Context, ids, again []int64) (*Claimed, 
 	if err := s.readJobs(ctx, ids, c); err != nil {
 		return nil, err
 	}
+	if err := s.readChanges(ctx, ids, c); err != nil {
+		return nil, err
+	}
 	if err := s.readVoids(ctx, ids, c); err != nil {
 		return nil, err
 	}
@@ -92,13 +97,41 @@ func (s *Store) readJobs(ctx context.Context, ids []int64, c *Claimed) error {
 	for i := 0; rows.Next(); i++ {
 		j := &slab[i]
 		if err := rows.Scan(&j.ID, &j.CreatedAt, &j.ScheduledAt, &j.Priority, &j.MaxAttempts, &j.UniqueStates, &j.Kind, &j.Queue,
-			&j.Args, &j.Metadata, &j.ExtraMetadata, &j.Tags, &j.UniqueKey); err != nil {
+			&j.Args, &j.Metadata, &j.Tags, &j.UniqueKey); err != nil {
 			return fmt.Errorf("read jobs: %w", err)
 		}
 		c.Jobs[j.ID] = j
 	}
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("read jobs: %w", err)
+	}
+	return nil
+}
+
+// readChanges puts what a person changed into the jobs read.
+func (s *Store) readChanges(ctx context.Context, ids []int64, c *Claimed) error {
+	rows, err := s.Pool.Query(ctx, s.sql.Get("read_changes"), ids)
+	if err != nil {
+		return fmt.Errorf("read changes: %w", err)
+	}
+	var id int64
+	var priority, maxAttempts *int16
+	var queue *string
+	var args, metadata []byte
+	_, err = pgx.ForEachRow(rows, []any{&id, &priority, &maxAttempts, &queue, &args, &metadata}, func() error {
+		j, found := c.Jobs[id]
+		if !found {
+			return nil
+		}
+		j.Priority, j.MaxAttempts = *cmp.Or(priority, &j.Priority), *cmp.Or(maxAttempts, &j.MaxAttempts)
+		j.Queue, j.ExtraMetadata = *cmp.Or(queue, &j.Queue), slices.Clone(metadata)
+		if args != nil {
+			j.Args = slices.Clone(args)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read changes: %w", err)
 	}
 	return nil
 }

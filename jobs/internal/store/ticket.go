@@ -1,10 +1,6 @@
 package store
 
-import (
-	"time"
-
-	"github.com/jackc/pgx/v5"
-)
+import "time"
 
 // MaxTicket is the most jobs one ticket holds.
 const MaxTicket = 100
@@ -55,19 +51,29 @@ func ticketSize(n int) int {
 	return min(MaxTicket, max(1, n/64))
 }
 
-// tickets cuts the ready jobs into tickets.
-func (p *places) tickets() pgx.CopyFromSource {
-	var rows [][]any
+// ticket is one to be.
+type ticket struct {
+	lineKey
+
+	ids []int64
+}
+
+// tickets cuts the ready jobs into tickets, as rows for copy_tickets.
+func (p *places) tickets() *binaryCopy {
+	var list []ticket
 	for _, key := range p.lines {
 		ids := p.ids[key]
 		size := ticketSize(len(ids))
 		for len(ids) > 0 {
 			n := min(size, len(ids))
-			rows = append(rows, []any{key.priority, key.line, ids[:n]})
+			list = append(list, ticket{key, ids[:n]})
 			ids = ids[n:]
 		}
 	}
-	return pgx.CopyFromRows(rows)
+	return newBinaryCopy(len(list), func(b []byte, i int) []byte {
+		t := &list[i]
+		return appendBigints(appendText(appendSmallint(appendInt16(b, 3), t.priority), t.line), t.ids)
+	})
 }
 
 // names lists the lines.

@@ -1,0 +1,19 @@
+package jobs
+
+import (
+	"regexp"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestQueueNamesAreRivers(t *testing.T) {
+	t.Parallel()
+	rivers := regexp.MustCompile(`^(?:[a-z0-9])+(?:[_|\-]?[a-z0-9]+)*$`)
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.StringMatching(`[a-zA-Z0-9_|\- é]{0,8}`).Draw(t, "name")
+		if got, want := isQueueName(name), rivers.MatchString(name); got != want {
+			t.Fatalf("queue name %q accepted: %v, by River: %v", name, got, want)
+		}
+	})
+}
