@@ -125,7 +125,7 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 	served.ready()
 	defer func() {
 		served.stopping()
-		err = errors.Join(err, stop.stopClient(client, s.shutdown))
+		err = errors.Join(err, stopClient(stop.hard, client, s.shutdown))
 	}()
 	info := started{
 		Event: "started", Client: client.ID(), Schema: client.Schema(), Queues: map[string]int{}, Kinds: kinds,
@@ -139,7 +139,7 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 	}
 	select {
 	case <-stop.soft.Done():
-		a.logger(levelServe).Info("stopping; a second signal cancels running jobs", "timeout", s.shutdown)
+		a.logger(levelServe).Info("stopping; a second signal cancels running jobs", "timeout", s.shutdown.String())
 		return nil
 	case err := <-failed:
 		s.shutdown = min(s.shutdown, failedShutdown)

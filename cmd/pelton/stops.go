@@ -48,16 +48,16 @@ func listenForStops(ctx context.Context) *stops {
 // hardPatience is how long jobs whose contexts were cancelled have to return.
 const hardPatience = 30 * time.Second
 
-// stopClient stops softly until the timeout or the second signal, then hard.
-func (s *stops) stopClient(client *jobs.Client, timeout time.Duration) error {
-	soft, cancel := context.WithTimeout(s.hard, timeout)
+// stopClient stops softly until the timeout or the end of hard, then hard.
+func stopClient(hard context.Context, client *jobs.Client, timeout time.Duration) error {
+	soft, cancel := context.WithTimeout(hard, timeout)
 	defer cancel()
 	if client.Stop(soft) == nil {
 		return nil
 	}
-	hard, cancel := context.WithTimeout(context.WithoutCancel(s.hard), hardPatience)
+	last, cancel := context.WithTimeout(context.WithoutCancel(hard), hardPatience)
 	defer cancel()
-	if err := client.StopAndCancel(hard); err != nil {
+	if err := client.StopAndCancel(last); err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
 			return fmt.Errorf("jobs ignore that their contexts were cancelled %v ago; they run again when the lease is over: %w",
 				hardPatience, err)
