@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -121,8 +122,8 @@ func (w *work) do(ctx context.Context, around *jobPlugins) (ended ending) {
 func (w *work) wrapped(ctx context.Context, around *jobPlugins) error {
 	inner := func(ctx context.Context) error { return w.hooked(ctx, around) }
 	for _, list := range [][]rivertype.WorkerMiddleware{w.unit.middleware(), around.works} {
-		for i := len(list) - 1; i >= 0; i-- {
-			m, next := list[i], inner
+		for _, m := range slices.Backward(list) {
+			next := inner
 			inner = func(ctx context.Context) error { return m.Work(ctx, w.row, next) }
 		}
 	}

@@ -35,7 +35,7 @@ type app struct {
 // run is the whole program: it executes one command line and returns the exit code. ctx's end is an interrupt.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env func(string) string) int {
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, env: env}
-	root := a.root()
+	root := a.root() //nolint:contextcheck // commands get their contexts from cobra; what serves has two, in stops
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
