@@ -25,7 +25,7 @@ func ExampleRecordOutput() {
 		for _, n := range job.Args.Numbers {
 			sum += n
 		}
-		jobs.Logger(ctx).Info("added up", "numbers", len(job.Args.Numbers)) // a line of the job's log
+		jobs.Logger(ctx).InfoContext(ctx, "added up", "numbers", len(job.Args.Numbers)) // a line of the job's log
 		if err := jobs.MetadataSet(ctx, "numbers", len(job.Args.Numbers)); err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ func (CallArgs) Kind() string { return "call" }
 // soon retries ten milliseconds after the last error.
 type soon struct{}
 
-func (soon) NextRetry(job *rivertype.JobRow) time.Time { return time.Now().Add(10 * time.Millisecond) }
+func (soon) NextRetry(*rivertype.JobRow) time.Time { return time.Now().Add(10 * time.Millisecond) }
 
 // A retry policy of the client says when a failed job runs again; a worker's NextRetry comes before it.
 func Example_retryPolicy() {

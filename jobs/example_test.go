@@ -3,6 +3,7 @@ package jobs_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -50,7 +51,7 @@ func (*stage) Errorf(format string, args ...any) { panic(fmt.Sprintf(format, arg
 func (s *stage) Cleanup(f func())                { s.cleanups = append(s.cleanups, f) }
 
 func (s *stage) end() {
-	for i := len(s.cleanups) - 1; i >= 0; i-- {
-		s.cleanups[i]()
+	for _, cleanup := range slices.Backward(s.cleanups) {
+		cleanup()
 	}
 }

@@ -101,7 +101,7 @@ func (p *plugins) insertBegin(ctx context.Context, many []*rivertype.JobInsertPa
 
 // insertMiddleware is what stands around an insert: the client's, then that of the args types, once for each kind.
 func (p *plugins) insertMiddleware(many []*rivertype.JobInsertParams) []rivertype.JobInsertMiddleware {
-	all := p.inserts[:len(p.inserts):len(p.inserts)]
+	all := slices.Clip(p.inserts)
 	var seen map[string]bool
 	for _, params := range many {
 		if _, ok := params.Args.(river.JobArgsWithPlugins); !ok || seen[params.Kind] {
@@ -128,8 +128,8 @@ func (p *plugins) insert(
 		return put(ctx)
 	}
 	all := p.insertMiddleware(many)
-	for i := len(all) - 1; i >= 0; i-- {
-		m, next := all[i], inner
+	for _, m := range slices.Backward(all) {
+		next := inner
 		inner = func(ctx context.Context) ([]*rivertype.JobInsertResult, error) {
 			return m.InsertMany(ctx, many, next)
 		}

@@ -183,7 +183,7 @@ func TestPluginsAreHooksAndMiddleware(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := append(insertOne, insertOne[2:]...); !slices.Equal(theNotes.list, want) {
+	if want := slices.Concat(insertOne, insertOne[2:]); !slices.Equal(theNotes.list, want) {
 		t.Errorf("an insert of two met %q", theNotes.list)
 	}
 	for i := range results {
