@@ -9,14 +9,14 @@ import (
 // children finds the metric of a set of labels without a lock. What is looked up is what the caller has at hand; what is made and
 // kept is bounded by the caller's folding of keys.
 type children[K comparable, V any] struct {
-	make func(K) V
+	create func(K) V
 
 	mu  sync.Mutex // of those who add
 	all atomic.Pointer[map[K]V]
 }
 
-func newChildren[K comparable, V any](make func(K) V) *children[K, V] {
-	c := &children[K, V]{make: make}
+func newChildren[K comparable, V any](create func(K) V) *children[K, V] {
+	c := &children[K, V]{create: create}
 	c.all.Store(&map[K]V{})
 	return c
 }
@@ -38,7 +38,7 @@ func (c *children[K, V]) add(key K) V {
 		return v
 	}
 	all := maps.Clone(*c.all.Load())
-	v := c.make(key)
+	v := c.create(key)
 	all[key] = v
 	c.all.Store(&all)
 	return v

@@ -409,3 +409,54 @@ func BenchmarkFinished(b *testing.B) {
 		})
 	}
 }
+
+// A lease says neither which queue its runs are of nor which of them have ended; a person may have moved one.
+func TestRunningIsByQueueAndRun(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t)
+	exec(t, pool, `INSERT INTO pelton.job (id, kind, queue, args) SELECT i, 'task', CASE WHEN i <= 4 THEN 'default' ELSE 'etl' END, '{}'
+		FROM generate_series(1, 6) i`)
+	exec(t, pool, `INSERT INTO pelton.job_lease (executor, no, job_ids, runs) VALUES (1, 1, '{1,2,3}', NULL), (1, 2, '{4,5,6}', '{2,2,1}')`)
+	exec(t, pool, `INSERT INTO pelton.job_attempt (job_id, run, outcome, attempt) VALUES
+		(1, 1, 'completed', 1), (4, 1, 'errored', 1), (5, 1, 'errored', 1), (5, 2, 'completed', 2)`)
+	exec(t, pool, `INSERT INTO pelton.job_change (job_id, queue) VALUES (2, 'moved')`)
+	m := newMetrics(t, pool)
+	waitValue(t, m, 2, "pelton_jobs_running", "default") // 3, and the second run of 4
+	waitValue(t, m, 1, "pelton_jobs_running", "etl")     // 6
+	waitValue(t, m, 1, "pelton_jobs_running", "moved")   // 2
+}
+
+// Much is estimated: a scrape costs the same however much there is.
+func TestMuchIsEstimated(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t)
+	exec(t, pool, `INSERT INTO pelton.job (id, kind, args) SELECT i, 'task', '{}' FROM generate_series(1, 12000) i`)
+	exec(t, pool, `INSERT INTO pelton.job_lease (executor, no, job_ids) SELECT 1, i / 100, array_agg(i) FROM generate_series(1, 12000) i GROUP BY 2`)
+	exec(t, pool, `INSERT INTO pelton.job_parked (job_id) SELECT generate_series(1, 120000)`)
+	m, err := admin.NewMetrics(pool, admin.MetricsConfig{Keep: time.Nanosecond, Timeout: patience, Logger: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, ok := gather(t, m).value("pelton_jobs_parked"); !ok || n < 100_000 {
+		t.Errorf("parked: %v", n)
+	}
+	exec(t, pool, `VACUUM (ANALYZE) pelton.job_parked`)
+	m, err = admin.NewMetrics(pool, admin.MetricsConfig{Timeout: patience, Logger: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := gather(t, m)
+	if n, _ := all.value("pelton_jobs_parked"); n != 120_000 {
+		t.Errorf("parked: %v, want 120,000", n)
+	}
+	if n, _ := all.value("pelton_jobs_running", "default"); n != 12_000 {
+		t.Errorf("running: %v, want 12,000", n)
+	}
+}
+
+func exec(t *testing.T, pool *pgxpool.Pool, sql string) {
+	t.Helper()
+	if _, err := pool.Exec(t.Context(), sql); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -19,7 +19,7 @@ func TestScheduledJobsAndRetriesRun(t *testing.T) {
 	pool := schematest.Audited(t)
 	var tries atomic.Int32
 	done := make(chan time.Time, 1)
-	c := config(func(_ context.Context, job *river.Job[taskArgs]) error {
+	c := config(func(context.Context, *river.Job[taskArgs]) error {
 		if tries.Add(1) == 1 {
 			return errors.New("not yet")
 		}

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -133,11 +134,11 @@ func (w *work) event(took time.Duration) *river.Event {
 	}
 	row.Attempt = int(r.Attempt)
 	if r.Error != "" {
-		row.Errors = append(row.Errors[:len(row.Errors):len(row.Errors)],
+		row.Errors = append(slices.Clip(row.Errors),
 			rivertype.AttemptError{At: r.EndedAt, Attempt: int(r.Attempt), Error: r.Error, Trace: r.Trace})
 	}
 	if r.Metadata != nil || r.Output != nil {
-		row.Metadata = mergedMetadata(w.task.Job, append(w.task.Earlier[:len(w.task.Earlier):len(w.task.Earlier)], store.Attempt{Output: r.Output, Metadata: r.Metadata}))
+		row.Metadata = mergedMetadata(w.task.Job, append(slices.Clip(w.task.Earlier), store.Attempt{Output: r.Output, Metadata: r.Metadata}))
 	}
 	s := runStats(w.task, false)
 	return &river.Event{Kind: kind, Job: &row, JobStats: &river.JobStatistics{

@@ -22,7 +22,8 @@ func TestFastAndPlainInsertsAgree(t *testing.T) {
 		{Args: taskArgs{N: 1}},
 		{Args: raw(`{"text":"ü\n` + strings.Repeat("x", 100_000) + `"}`), InsertOpts: &river.InsertOpts{
 			Queue: "other", Priority: 3, MaxAttempts: 7, Tags: []string{"one", "two-three"},
-			Metadata: []byte(`{"a":{"b":[1,2]}}`)}},
+			Metadata: []byte(`{"a":{"b":[1,2]}}`),
+		}},
 		{Args: raw(`[1,2]`), InsertOpts: &river.InsertOpts{ScheduledAt: due}},
 		{Args: raw(`null`), InsertOpts: &river.InsertOpts{Pending: true}},
 		{Args: taskArgs{N: 5}, InsertOpts: &river.InsertOpts{ScheduledAt: time.Unix(0, 0)}},

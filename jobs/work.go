@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -57,7 +58,7 @@ func (r *runner) Run(ctx context.Context, t *executor.Task) {
 	t.Bind(cancel)
 	w.log = r.client.logs.Run(row.ID, int(t.Run))
 	ended := ending{err: errors.New("the worker ended its goroutine by runtime.Goexit")}
-	defer func() {
+	defer func() { //nolint:contextcheck // the end of a run outlives its context
 		w.end(ctx, ended)
 		cancel(nil)
 	}()
@@ -121,8 +122,8 @@ func (w *work) do(ctx context.Context, around *jobPlugins) (ended ending) {
 func (w *work) wrapped(ctx context.Context, around *jobPlugins) error {
 	inner := func(ctx context.Context) error { return w.hooked(ctx, around) }
 	for _, list := range [][]rivertype.WorkerMiddleware{w.unit.middleware(), around.works} {
-		for i := len(list) - 1; i >= 0; i-- {
-			m, next := list[i], inner
+		for _, m := range slices.Backward(list) {
+			next := inner
 			inner = func(ctx context.Context) error { return m.Work(ctx, w.row, next) }
 		}
 	}
@@ -155,7 +156,7 @@ func (w *work) plainly(ctx context.Context) error {
 	}
 	if timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, timeout, timedOut(timeout))
+		ctx, cancel = context.WithTimeoutCause(ctx, timeout, timeoutError(timeout))
 		defer cancel()
 	}
 	return w.unit.work(ctx)
@@ -195,11 +196,13 @@ func (w *work) result(ctx context.Context, ended ending) {
 	}
 }
 
-// timedOut is ErrJobTimedOut with the time that was too short.
-type timedOut time.Duration
+// timeoutError is ErrJobTimedOut with the time that was too short.
+type timeoutError time.Duration
 
-func (t timedOut) Error() string   { return fmt.Sprintf("%v after %v", ErrJobTimedOut, time.Duration(t)) }
-func (timedOut) Is(err error) bool { return err == ErrJobTimedOut } //nolint:errorlint // identity of the sentinel is what Is is for
+func (t timeoutError) Error() string {
+	return fmt.Sprintf("%v after %v", ErrJobTimedOut, time.Duration(t))
+}
+func (timeoutError) Is(err error) bool { return err == ErrJobTimedOut }
 
 // errorText puts the cause of a context's end beside the error that came of it.
 func (w *work) errorText(err, cause error) string {

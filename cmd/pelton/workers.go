@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"os"
+	"slices"
+	"strings"
 
 	"github.com/riverqueue/river"
 
@@ -13,7 +16,7 @@ import (
 // their own, which may share the queues.
 func builtInWorkers() *jobs.Workers {
 	workers := jobs.NewWorkers()
-	command.Register(workers, command.Config{})
+	command.Register(workers, command.Config{Env: withoutSecrets(os.Environ())})
 	jobs.AddWorker(workers, river.WorkFunc(func(context.Context, *river.Job[noopArgs]) error { return nil }))
 	return workers
 }
@@ -33,4 +36,12 @@ func checkBuiltIn(kind string, args []byte) error {
 	}
 	_, err := command.Parse(args)
 	return err
+}
+
+// withoutSecrets drops from an environment what opens Pelton's own database: the programs of jobs are other people's.
+func withoutSecrets(environ []string) []string {
+	return slices.DeleteFunc(environ, func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return name == "DATABASE_URL" || name == "PELTON_MIGRATE_DATABASE_URL" || name == "PGPASSWORD" || name == "PGPASSFILE"
+	})
 }

@@ -31,7 +31,7 @@ type group struct {
 // awaitExit waits until the program has exited, without reaping it, so that its group keeps its number.
 func (g *group) awaitExit() {
 	for {
-		if err := unix.Waitid(unix.P_PID, g.process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != unix.EINTR { //nolint:errorlint // errno
+		if err := unix.Waitid(unix.P_PID, g.process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != unix.EINTR {
 			return
 		}
 	}

@@ -66,8 +66,8 @@ func (f *finisher) honour(tasks []*Task) {
 	byKey := map[store.RunKey]*Task{}
 	runs := make([]store.VoidedRun, len(tasks))
 	for i, t := range tasks {
-		runs[i] = store.VoidedRun{JobID: t.Job.ID, Run: t.Run, Attempts: t.Attempts}
-		byKey[store.RunKey{JobID: t.Job.ID, Run: t.Run}] = t
+		runs[i] = store.VoidedRun{JobID: t.ID, Run: t.Run, Attempts: t.Attempts}
+		byKey[store.RunKey{JobID: t.ID, Run: t.Run}] = t
 	}
 	done, held, err := f.e.store.HonourVoids(f.ctx, runs)
 	if err != nil {
@@ -98,7 +98,7 @@ func (f *finisher) honour(tasks []*Task) {
 // returned is the uncounted result of a run that was not started.
 func returned(t *Task) store.Result {
 	return store.Result{
-		JobID: t.Job.ID, Run: t.Run, Attempt: t.Attempts, Outcome: state.Returned, EndedAt: t.Now(),
+		JobID: t.ID, Run: t.Run, Attempt: t.Attempts, Outcome: state.Returned, EndedAt: t.Now(),
 		Line: t.Line, Priority: t.Job.Priority,
 	}
 }

@@ -113,7 +113,7 @@ func (e *Executor) drain(ctx context.Context, claims *sync.WaitGroup) {
 	for _, q := range e.queues {
 		q.close()
 	}
-	e.finish.stop()
+	e.finish.stop() //nolint:contextcheck // the finisher has had its context since it started
 	e.poller.Stop()
 	e.upkeep.Stop()
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)

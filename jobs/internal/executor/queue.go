@@ -192,5 +192,5 @@ func (q *queue) handBack(tasks []*Task) {
 }
 
 func missingJob(t *Task) string {
-	return fmt.Sprintf("job %d has no row in job: its partition was dropped or the row deleted while run %d waited", t.Job.ID, t.Run)
+	return fmt.Sprintf("job %d has no row in job: its partition was dropped or the row deleted while run %d waited", t.ID, t.Run)
 }

@@ -19,9 +19,9 @@ func (q *queue) read(ctx context.Context, executor int64, tickets []store.Ticket
 	ids := make([]int64, len(tasks))
 	var again []int64
 	for i, t := range tasks {
-		ids[i] = t.Job.ID
+		ids[i] = t.ID
 		if t.Run > 1 {
-			again = append(again, t.Job.ID)
+			again = append(again, t.ID)
 		}
 	}
 	claimed, err := q.readClaimed(ctx, ids, again)
@@ -41,18 +41,20 @@ func (q *queue) readClaimed(ctx context.Context, ids, again []int64) (*store.Cla
 	}
 }
 
+// unread stands for a job whose row is not read yet, or missing.
+var unread = &store.Job{Priority: 1}
+
 func makeTasks(executor int64, tickets []store.Ticket, jobs int) []*Task {
 	slab := make([]Task, jobs)
-	stubs := make([]store.Job, jobs) // stand in until the rows are read
 	clock := &claimTime{database: tickets[0].ClaimedAt, local: time.Now()}
 	tasks := make([]*Task, 0, jobs)
 	for i := range tickets {
 		ticket := &tickets[i]
 		for k, id := range ticket.JobIDs {
 			n := len(tasks)
-			stubs[n].ID, stubs[n].Priority = id, 1
 			t := &slab[n]
-			t.Job, t.Run, t.Attempts, t.Executor = &stubs[n], ticket.Run(k), ticket.Attempt(k), executor
+			t.ID, t.Run, t.Attempts, t.Executor = id, ticket.Run(k), ticket.Attempt(k), executor
+			t.Job = unread
 			t.Line, t.EnteredAt, t.claim = ticket.Line, ticket.EnteredAt, clock
 			t.lease = leaseKey{executor, ticket.Lease}
 			tasks = append(tasks, t)
@@ -64,12 +66,12 @@ func makeTasks(executor int64, tickets []store.Ticket, jobs int) []*Task {
 // sortOut gives tasks their jobs and ends those that cannot be worked: voided, of an unknown kind, or without a row.
 func (q *queue) sortOut(tasks []*Task, claimed *store.Claimed) []*Task {
 	tasks = slices.DeleteFunc(tasks, func(t *Task) bool {
-		job, found := claimed.Jobs[t.Job.ID]
+		job, found := claimed.Jobs[t.ID]
 		if found {
 			t.Job = job
 		}
 		switch {
-		case claimed.Voids.Applies(t.Job.ID, t.Run) != "":
+		case claimed.Voids.Applies(t.ID, t.Run) != "":
 			q.e.finish.addVoided(t)
 		case !found:
 			q.end(t, state.Discarded, missingJob(t))
@@ -88,7 +90,7 @@ func (q *queue) sortOut(tasks []*Task, claimed *store.Claimed) []*Task {
 // end ends a task that no worker saw.
 func (q *queue) end(t *Task, outcome state.Outcome, fault string) {
 	t.Result = store.Result{
-		JobID: t.Job.ID, Run: t.Run, Attempt: t.Attempts, Outcome: outcome, EndedAt: t.Now(), Error: fault,
+		JobID: t.ID, Run: t.Run, Attempt: t.Attempts, Outcome: outcome, EndedAt: t.Now(), Error: fault,
 		Line: t.Line, Priority: t.Job.Priority,
 	}
 	q.e.finish.add(t)

@@ -10,6 +10,7 @@ import (
 
 // Task is one claimed run of a job, from the claim to the recorded result.
 type Task struct {
+	ID        int64 // of the job
 	Job       *store.Job
 	Earlier   []store.Attempt // the runs before, in order
 	Run       int32

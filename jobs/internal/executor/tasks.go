@@ -19,7 +19,7 @@ func (s *tasks) add(list []*Task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range list {
-		s.byID[t.Job.ID] = t
+		s.byID[t.ID] = t
 	}
 }
 
@@ -27,8 +27,8 @@ func (s *tasks) remove(list []*Task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range list {
-		if s.byID[t.Job.ID] == t {
-			delete(s.byID, t.Job.ID)
+		if s.byID[t.ID] == t {
+			delete(s.byID, t.ID)
 		}
 	}
 }

@@ -63,6 +63,7 @@ func appendBigint(b []byte, v int64) []byte   { return appendInt64(appendInt32(b
 func appendText(b []byte, v string) []byte    { return append(appendInt32(b, len(v)), v...) }
 func appendTime(b []byte, v time.Time) []byte { return appendBigint(b, v.UnixMicro()-epoch2000) }
 func appendJSONB(b []byte, v []byte) []byte   { return append(append(appendInt32(b, len(v)+1), 1), v...) }
+
 func appendArrayHead(b []byte, element uint32, n int) []byte {
 	b = appendInt32(appendInt32(b, 1), 0) // one dimension, no NULLs
 	b = binary.BigEndian.AppendUint32(b, element)

@@ -94,16 +94,33 @@ func (s *Store) readJobs(ctx context.Context, ids []int64, c *Claimed) error {
 	}
 	defer rows.Close()
 	slab := make([]Job, len(ids))
+	var row Job // scanned into again and again, so that the places are boxed once
+	var kind, queue repeated
+	into := []any{
+		&row.ID, &row.CreatedAt, &row.ScheduledAt, &row.Priority, &row.MaxAttempts, &row.UniqueStates, &kind, &queue,
+		&row.Args, &row.Metadata, &row.Tags, &row.UniqueKey,
+	}
 	for i := 0; rows.Next(); i++ {
-		j := &slab[i]
-		if err := rows.Scan(&j.ID, &j.CreatedAt, &j.ScheduledAt, &j.Priority, &j.MaxAttempts, &j.UniqueStates, &j.Kind, &j.Queue,
-			&j.Args, &j.Metadata, &j.Tags, &j.UniqueKey); err != nil {
+		if err := rows.Scan(into...); err != nil {
 			return fmt.Errorf("read jobs: %w", err)
 		}
-		c.Jobs[j.ID] = j
+		row.Kind, row.Queue = string(kind), string(queue)
+		slab[i] = row
+		c.Jobs[row.ID] = &slab[i]
 	}
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("read jobs: %w", err)
+	}
+	return nil
+}
+
+// repeated is a text column whose neighbours mostly hold the same: it keeps the string it has while that is so.
+type repeated string
+
+// ScanBytes implements pgtype.BytesScanner.
+func (r *repeated) ScanBytes(b []byte) error {
+	if string(*r) != string(b) {
+		*r = repeated(b)
 	}
 	return nil
 }

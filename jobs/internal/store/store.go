@@ -84,8 +84,7 @@ func milliseconds(d time.Duration) string {
 
 // SQLState returns the SQLSTATE of a Postgres error, or "".
 func SQLState(err error) string {
-	var e *pgconn.PgError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code
 	}
 	return ""
@@ -93,8 +92,7 @@ func SQLState(err error) string {
 
 // SQLMessage is the message of a Postgres error without its code, or the error's own text.
 func SQLMessage(err error) string {
-	var e *pgconn.PgError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Message
 	}
 	return err.Error()
