@@ -122,6 +122,7 @@ func (e *Executor) drain(ctx context.Context, claims *sync.WaitGroup) {
 	if err := e.store.Unregister(ctx, e.id.Load()); err != nil {
 		e.log.WarnContext(ctx, "executor could not say goodbye; its row will be found dead", "error", err)
 	}
+	e.tasks.clear()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.hard(ErrStopped)
