@@ -94,6 +94,7 @@ func (c *Client) newExecutor() *executor.Executor {
 		PollInterval: c.config.PollInterval,
 		AgeAfter:     c.config.AgeAfter,
 		PollOnly:     c.config.PollOnly,
+		NotifyOff:    c.config.NotifyOff,
 		Runner:       newRunner(c),
 		Marks:        floor.NewTracker(c.config.Schema, floor.Ready, func(n int) { c.belowMark(string(floor.Ready), n) }),
 		Log:          c.log,

@@ -25,6 +25,12 @@ type DB interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
+// Session is what statements and transactions run on: a pool or a connection.
+type Session interface {
+	DB
+	BeginTx(ctx context.Context, options pgx.TxOptions) (pgx.Tx, error)
+}
+
 // Store runs the queue's statements in one Postgres schema. Safe for concurrent use.
 type Store struct {
 	Pool   *pgxpool.Pool
@@ -46,7 +52,11 @@ type Limits struct {
 
 // Tx runs fn in a READ COMMITTED transaction with the given limits and commits if it returns nil.
 func (s *Store) Tx(ctx context.Context, limits Limits, fn func(tx pgx.Tx) error) error {
-	return pgx.BeginTxFunc(ctx, s.Pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+	return txOn(ctx, s.Pool, limits, fn)
+}
+
+func txOn(ctx context.Context, on Session, limits Limits, fn func(tx pgx.Tx) error) error {
+	return pgx.BeginTxFunc(ctx, on, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		if err := limits.apply(ctx, tx); err != nil {
 			return err
 		}
