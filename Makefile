@@ -11,7 +11,7 @@ FUZZTIME ?= 30s
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build everything
@@ -28,6 +28,21 @@ test-race: ## Run all tests with the race detector
 .PHONY: massive
 massive: ## Run the 7,121 jobs of a real project (PELTON_AZKABAN_DIR, or a made-up one) through pelton dev
 	PELTON_MASSIVE=all $(GO) test -count=1 -v -timeout 30m -run TestMassiveProject ./cmd/pelton
+
+.PHONY: loadtest
+loadtest: ## Measure the drain of 200,000 jobs against River, five rounds
+	$(GO) run ./cmd/pelton loadtest drain --jobs 200000 --rounds 5
+
+.PHONY: loadtest-pin
+loadtest-pin: ## Measure the drain of 600,000 jobs alone, under a pinned snapshot, and under a writer that stays open
+	$(GO) run ./cmd/pelton loadtest drain --jobs 600000 --rounds 3 --engine pelton
+	$(GO) run ./cmd/pelton loadtest drain --jobs 600000 --rounds 3 --engine pelton --pin
+	$(GO) run ./cmd/pelton loadtest drain --jobs 600000 --rounds 3 --engine pelton --pin-writer
+
+.PHONY: loadtest-idle
+loadtest-idle: ## Measure wake-ups of an idle executor and its statements a minute
+	$(GO) run ./cmd/pelton loadtest wake
+	$(GO) run ./cmd/pelton loadtest idle
 
 .PHONY: vet
 vet: ## Run go vet

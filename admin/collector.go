@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -209,7 +210,8 @@ func (c *collector) readRunning(ctx context.Context, tx pgx.Tx, to readings) err
 	}); err != nil || len(ids) == 0 {
 		return err
 	}
-	if rows, err = tx.Query(ctx, c.sql.Get("running"), pgx.QueryExecModeCacheDescribe, ids, runs); err != nil {
+	rows, err = tx.Query(ctx, c.sql.Get("running"), pgx.QueryExecModeCacheDescribe, ids, runs, slices.Min(ids), slices.Max(ids))
+	if err != nil {
 		return err
 	}
 	scale := float64(total) / float64(len(ids))

@@ -127,8 +127,7 @@ func (p *plugins) insert(
 		}
 		return put(ctx)
 	}
-	all := p.insertMiddleware(many)
-	for _, m := range slices.Backward(all) {
+	for _, m := range slices.Backward(p.insertMiddleware(many)) {
 		next := inner
 		inner = func(ctx context.Context) ([]*rivertype.JobInsertResult, error) {
 			return m.InsertMany(ctx, many, next)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"strings"
+	"time"
 
 	"github.com/riverqueue/river/rivertype"
 
@@ -35,7 +36,7 @@ func (r *runner) row(t *executor.Task) *rivertype.JobRow {
 		Metadata:     noMetadata,
 		Priority:     int(j.Priority),
 		Queue:        j.Queue,
-		ScheduledAt:  t.EnteredAt,
+		ScheduledAt:  scheduledAt(t),
 		State:        rivertype.JobStateRunning,
 		Tags:         noTags,
 		UniqueKey:    j.UniqueKey,
@@ -51,6 +52,20 @@ func (r *runner) row(t *executor.Task) *rivertype.JobRow {
 		row.Errors, row.AttemptedBy = history(t.Earlier, r.by[0])
 	}
 	return row
+}
+
+// scheduledAt is the time that the run was asked for: of a first run the job's, later when the run before wanted it.
+func scheduledAt(t *executor.Task) time.Time {
+	if n := len(t.Earlier); n > 0 {
+		if last := &t.Earlier[n-1]; last.Due != nil {
+			return *last.Due
+		}
+		return t.Earlier[n-1].EndedAt
+	}
+	if t.Job.ScheduledAt != nil {
+		return *t.Job.ScheduledAt
+	}
+	return t.Job.CreatedAt
 }
 
 // history lists the errors of the runs before and who attempted them.

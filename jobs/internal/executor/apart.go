@@ -33,9 +33,7 @@ func (f *finisher) flushApart() {
 		f.apart, f.voided = nil, nil
 		f.flying += len(apart) + len(voided)
 		f.mu.Unlock()
-		for _, t := range apart {
-			f.recordAlone(t)
-		}
+		f.recordApart(apart)
 		if len(voided) > 0 {
 			f.honour(voided)
 		}
@@ -44,6 +42,41 @@ func (f *finisher) flushApart() {
 			return
 		}
 	}
+}
+
+// apartBacklog is how many results wait apart before their workers are held up.
+const apartBacklog = 1000
+
+// recordApart records the runs whose transactions have committed together, by one look, and the others each alone.
+func (f *finisher) recordApart(tasks []*Task) {
+	if len(tasks) == 0 {
+		return
+	}
+	start := time.Now()
+	for executor, group := range byExecutor(tasks) {
+		results := make([]*store.Result, len(group))
+		for i, t := range group {
+			results[i] = &t.Result
+		}
+		own, err := f.e.store.Recorded(f.ctx, executor, results)
+		if err != nil {
+			f.e.log.WarnContext(f.ctx, "look for runs completed in transactions; trying again", "error", err)
+		}
+		var done []*Task
+		for _, t := range group {
+			if own[&t.Result] {
+				done = append(done, t)
+			} else {
+				f.recordAlone(t)
+			}
+		}
+		if len(done) > 0 {
+			f.after(done, nil, time.Since(start))
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.room.Broadcast()
 }
 
 func (f *finisher) recordAlone(t *Task) {

@@ -63,6 +63,7 @@ type Executor struct {
 	stopping context.CancelCauseFunc // ends claiming
 	hard     context.CancelCauseFunc // ends the tasks' contexts
 	stopped  chan struct{}
+	endTasks atomic.Pointer[context.CancelCauseFunc] // hard, for those who do not wait for mu
 	started  bool
 }
 
@@ -95,6 +96,7 @@ func (e *Executor) Start(ctx context.Context) error {
 	claiming, stopping := context.WithCancelCause(base)
 	working, hard := context.WithCancelCause(base)
 	e.stopping, e.hard, e.started, e.stopped = stopping, hard, true, make(chan struct{})
+	e.endTasks.Store(&hard)
 	e.config.Marks.Use(e.lines()...)
 	e.upkeep.Start(base)
 	e.poller.Start(base)
@@ -125,6 +127,7 @@ func (e *Executor) drain(ctx context.Context, claims *sync.WaitGroup) {
 	if err := e.store.Unregister(ctx, e.id.Load()); err != nil {
 		e.log.WarnContext(ctx, "executor could not say goodbye; its row will be found dead", "error", err)
 	}
+	e.tasks.clear()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.hard(ErrStopped)
@@ -150,6 +153,13 @@ func (e *Executor) Stop(ctx context.Context, hard bool) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// EndTasks ends the contexts of running tasks and does not wait for anything: whoever calls it goes on to Stop.
+func (e *Executor) EndTasks() {
+	if end := e.endTasks.Load(); end != nil {
+		(*end)(ErrStopped)
 	}
 }
 

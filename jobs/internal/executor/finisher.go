@@ -14,6 +14,7 @@ import (
 
 const (
 	finishBatch    = 500                    // results recorded in one transaction
+	finishBytes    = 8 << 20                // or so many bytes of them
 	finishBacklog  = 20 * finishBatch       // results waiting before workers are held up
 	finishLinger   = 2 * time.Millisecond   // a batch that is not full waits so long for more
 	finishFlushers = 2                      // transactions at once
@@ -79,6 +80,9 @@ func (f *finisher) add(t *Task) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if t.Apart.Load() {
+		for len(f.apart) >= apartBacklog && !f.ending {
+			f.room.Wait()
+		}
 		f.apart = append(f.apart, t)
 		return
 	}
@@ -96,7 +100,7 @@ func (f *finisher) next() []*Task {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for len(f.pending) == 0 {
-		if f.ending && f.flying == 0 {
+		if f.ending && f.flying == 0 && len(f.apart) == 0 && len(f.voided) == 0 {
 			return nil
 		}
 		f.ready.Wait()
@@ -106,7 +110,7 @@ func (f *finisher) next() []*Task {
 		service.Sleep(f.ctx, finishLinger)
 		f.mu.Lock()
 	}
-	n := min(finishBatch, len(f.pending))
+	n := f.batchSize()
 	batch := append(make([]*Task, 0, n), f.pending[:n]...)
 	f.pending = append(f.pending[:0], f.pending[n:]...)
 	f.flying += n
@@ -115,6 +119,19 @@ func (f *finisher) next() []*Task {
 	}
 	f.room.Broadcast()
 	return batch
+}
+
+// batchSize is how many of the pending results go into one transaction: by number, and by what they weigh. The lock is held.
+func (f *finisher) batchSize() int {
+	bytes := 0
+	for n, t := range f.pending {
+		r := &t.Result
+		bytes += len(r.Output) + len(r.Metadata) + len(r.Error) + len(r.Trace)
+		if n == finishBatch || n > 0 && bytes > finishBytes {
+			return n
+		}
+	}
+	return len(f.pending)
 }
 
 func (f *finisher) landed(n int) {
@@ -146,17 +163,25 @@ func (f *finisher) record(batch []*Task) {
 		case code == store.LockNotAvailable && len(batch) == 1:
 			f.setApart(batch[0])
 			return
-		case splittable(code) && len(batch) > 1:
+		case len(batch) > 1 && (splittable(code) || failures >= stubborn && !transient(code)):
 			f.record(batch[:len(batch)/2])
 			f.record(batch[len(batch)/2:])
 			return
-		case splittable(code) && code != store.LockNotAvailable:
+		case code != "" && (splittable(code) || failures >= stubborn && !transient(code)):
 			f.replace(batch[0], err)
 		}
 		f.e.log.WarnContext(f.ctx, "record results; trying again", "runs", len(batch), "error", err)
 		service.Sleep(f.ctx, backoff(failures))
 	}
 	f.e.log.ErrorContext(f.ctx, "results given up; the reaper will put these runs back", "runs", len(batch))
+}
+
+// stubborn is how many tries with any lasting error show that it is the batch, not the moment.
+const stubborn = 4
+
+// transient tells whether an error will pass by itself: a conflict, a server that starts, stops or follows, too many connections.
+func transient(code string) bool {
+	return len(code) == 5 && (code[:2] == "40" || code[:2] == "08" || code[:3] == "57P" || code == "53300" || code == "25006")
 }
 
 // splittable tells whether an error is one result's, not the whole batch's: a value that cannot be stored (class 22), a

@@ -50,6 +50,13 @@ func (s *tasks) keys() []store.RunKey {
 	return keys
 }
 
+// clear forgets what was given up when the executor stopped.
+func (s *tasks) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.byID)
+}
+
 func (s *tasks) len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ type Head struct {
 	Line     string
 	Priority int16
 	Mark     int64
-	Age      float64 // only tickets that entered at least so many seconds ago; 0: all
+	Age      float64 // only if its first ticket entered at least so many seconds ago; 0: always
 }
 
 // ClaimParams say what to claim.

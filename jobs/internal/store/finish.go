@@ -20,6 +20,8 @@ var finishLimits = Limits{Lock: 200 * time.Millisecond, Statement: 30 * time.Sec
 // transaction, class 22 for a value that Postgres cannot store; nothing was recorded then, split the batch. After an error with
 // Unsure it may be: repeating is safe, a run of our own is not taken for refused.
 func (s *Store) Finish(ctx context.Context, executor int64, results []*Result) (refused []*Result, err error) {
+	ctx, cancel := finishLimits.patience(ctx)
+	defer cancel()
 	sortResults(results)
 	if !slices.ContainsFunc(results, func(r *Result) bool { return !r.plain() }) {
 		err := s.finishPlain(ctx, executor, results)
@@ -100,8 +102,13 @@ func (s *Store) findPlaces(ctx context.Context, db DB, results []*Result) error 
 		return err
 	}
 	for _, r := range results {
-		if p, moved := places[r.JobID]; moved && !strings.HasPrefix(r.Line, p.Line+"/") {
-			r.Line, r.Priority = p.Line, p.Priority
+		p, found := places[r.JobID]
+		if !found || r.Outcome == state.Parked {
+			continue
+		}
+		r.Priority = p.Priority
+		if !strings.HasPrefix(r.Line, p.Line+"/") {
+			r.Line = p.Line
 		}
 	}
 	return nil
@@ -167,6 +174,21 @@ func orNull(s string) *string {
 	return &s
 }
 
+// Recorded picks from results those that are stored as our own already: by a CompleteTx that has committed.
+func (s *Store) Recorded(ctx context.Context, executor int64, results []*Result) (map[*Result]bool, error) {
+	ctx, cancel := finishLimits.patience(ctx)
+	defer cancel()
+	absent, err := s.refused(ctx, executor, results, nil)
+	if err != nil {
+		return nil, err
+	}
+	own := make(map[*Result]bool, len(results))
+	for _, r := range results {
+		own[r] = !slices.Contains(absent, r)
+	}
+	return own, nil
+}
+
 // refused lists the results that were not recorded, less those that are stored as our own: from a commit whose answer was lost.
 func (s *Store) refused(
 	ctx context.Context, executor int64, results []*Result, recorded map[RunKey]bool,
@@ -183,19 +205,34 @@ func (s *Store) refused(
 	if err != nil {
 		return nil, fmt.Errorf("read who ended runs: %w", err)
 	}
-	owners := map[RunKey]*int64{}
+	stored := map[RunKey]storedRun{}
 	var key RunKey
-	var owner *int64
-	var started *time.Time
-	_, err = pgx.ForEachRow(rows, []any{&key.JobID, &key.Run, &owner, &started}, func() error {
-		owners[key] = owner
+	var run storedRun
+	_, err = pgx.ForEachRow(rows, []any{&key.JobID, &key.Run, &run.executor, &run.outcome, &run.started}, func() error {
+		stored[key] = run
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read who ended runs: %w", err)
 	}
-	return slices.DeleteFunc(missing, func(r *Result) bool {
-		owner := owners[r.Key()]
-		return owner != nil && *owner == executor
-	}), nil
+	return slices.DeleteFunc(missing, func(r *Result) bool { return stored[r.Key()].from(executor, r) }), nil
+}
+
+// storedRun is who ended a run, and how.
+type storedRun struct {
+	executor *int64
+	outcome  state.Outcome
+	started  *time.Time
+}
+
+// from tells whether the row came from this executor's own finish of r, or from the worker's CompleteTx: the executor alone
+// does not say so, as the reaper's row names it too. The time of the start is one that nobody else has.
+func (s storedRun) from(executor int64, r *Result) bool {
+	if s.executor == nil || *s.executor != executor || s.outcome == state.Lost {
+		return false
+	}
+	if s.started == nil || r.StartedAt == nil {
+		return s.started == nil && r.StartedAt == nil && s.outcome == r.Outcome
+	}
+	return s.started.UnixMicro() == r.StartedAt.UnixMicro()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -37,6 +38,8 @@ func (s *Store) Places(ctx context.Context, db DB, ids []int64) (map[int64]Place
 // HandBackLeases ends the runs of leases that nobody works, uncounted, and puts their jobs back into the line. Only runs that
 // nobody ended meanwhile go back. It returns the lines they may be in.
 func (s *Store) HandBackLeases(ctx context.Context, on Session, executor int64, numbers []int64) (lines []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // the heartbeat waits for it
+	defer cancel()
 	err = txOn(ctx, on, finishLimits, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, s.sql.Get("take_leases"), executor, numbers)
 		if err != nil {

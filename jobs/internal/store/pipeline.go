@@ -20,6 +20,8 @@ const rollbackTimeout = 5 * time.Second
 // pipeline runs statements as one READ COMMITTED transaction in one round trip. queue adds statements and says by their
 // callbacks how results are read. An error may leave it open whether the transaction committed: see Unsure.
 func (s *Store) pipeline(ctx context.Context, limits Limits, queue func(b *pgx.Batch)) error {
+	ctx, cancel := limits.patience(ctx)
+	defer cancel()
 	conn, err := s.Pool.Acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("acquire a connection: %w", err)

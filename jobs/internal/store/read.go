@@ -40,6 +40,7 @@ type Attempt struct {
 	Trace     string
 	Output    []byte
 	Metadata  []byte
+	Due       *time.Time // when the next run was due; nil: at once
 }
 
 // Void says that a run must not start.
@@ -71,6 +72,8 @@ type Claimed struct {
 
 // ReadClaimed reads the jobs with these ids, their voids, and the earlier runs of those in again.
 func (s *Store) ReadClaimed(ctx context.Context, ids, again []int64) (*Claimed, error) {
+	ctx, cancel := claimLimits.patience(ctx)
+	defer cancel()
 	c := &Claimed{Jobs: make(map[int64]*Job, len(ids))}
 	if err := s.readJobs(ctx, ids, c); err != nil {
 		return nil, err

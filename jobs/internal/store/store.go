@@ -51,11 +51,15 @@ type Limits struct {
 }
 
 // Tx runs fn in a READ COMMITTED transaction with the given limits and commits if it returns nil.
+//
+// A server that does not answer is given up a while after it should have timed out itself.
 func (s *Store) Tx(ctx context.Context, limits Limits, fn func(tx pgx.Tx) error) error {
 	return txOn(ctx, s.Pool, limits, fn)
 }
 
 func txOn(ctx context.Context, on Session, limits Limits, fn func(tx pgx.Tx) error) error {
+	ctx, cancel := limits.patience(ctx)
+	defer cancel()
 	return pgx.BeginTxFunc(ctx, on, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		if err := limits.apply(ctx, tx); err != nil {
 			return err
@@ -63,6 +67,21 @@ func txOn(ctx context.Context, on Session, limits Limits, fn func(tx pgx.Tx) err
 		return fn(tx)
 	})
 }
+
+// patience bounds the time that a step of one transaction waits for the server's answer, so that a connection whose other end
+// is gone holds nobody up for as long as TCP does.
+func (l Limits) patience(ctx context.Context) (context.Context, context.CancelFunc) {
+	statement := l.Statement
+	if statement == 0 {
+		statement = defaultStatement
+	}
+	return context.WithTimeoutCause(ctx, 2*statement+10*time.Second, errNoAnswer)
+}
+
+var errNoAnswer = errors.New("the server did not answer in time")
+
+// defaultStatement is the longest statement where Limits do not say.
+const defaultStatement = 30 * time.Second
 
 func (l Limits) apply(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, setLimits, l.args()...); err != nil {
@@ -79,7 +98,7 @@ func (l Limits) args() []any {
 		l.Lock = time.Second
 	}
 	if l.Statement == 0 {
-		l.Statement = 30 * time.Second
+		l.Statement = defaultStatement
 	}
 	scan := "on"
 	if l.NoSeqScan {

@@ -1,7 +1,7 @@
 -- Hands out runs: locks the first tickets of the given lines (each a line, a priority and its low-water mark, in the order of
 -- the arrays), deletes a prefix of them that holds at most $8 jobs, puts the rest of the last one back under its seq, and
 -- leases what it took, a lease a ticket. Everything is driven from the rows really deleted.
--- Locks: row locks on the head tickets, SKIP LOCKED; nobody waits. An entry with an age sees only tickets that old.
+-- Locks: row locks on the head tickets, SKIP LOCKED; nobody waits. An entry with an age counts only if its first ticket is that old.
 WITH head AS MATERIALIZED (
     SELECT p.o, r.tid, r.seq, r.size
     FROM unnest($3::text[], $4::smallint[], $5::bigint[], $6::float8[])
@@ -9,8 +9,10 @@ WITH head AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT t.ctid AS tid, t.seq, cardinality(t.job_ids) AS size FROM pelton.job_ready t
         WHERE t.line = p.line AND t.priority = p.priority AND t.seq >= p.mark
-            AND (p.age = 0 OR t.entered_at < clock_timestamp() - make_interval(secs => p.age))
         ORDER BY t.seq LIMIT $7 FOR UPDATE SKIP LOCKED) r
+    WHERE p.age = 0 OR clock_timestamp() - make_interval(secs => p.age) > (
+        SELECT f.entered_at FROM pelton.job_ready f
+        WHERE f.line = p.line AND f.priority = p.priority AND f.seq >= p.mark ORDER BY f.seq LIMIT 1)
     LIMIT $7
 ), take AS (
     SELECT tid, o, least(size, $8 - earlier) AS taken, row_number() OVER (ORDER BY o, seq, tid) AS nth
