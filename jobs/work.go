@@ -58,11 +58,11 @@ func (r *runner) Run(ctx context.Context, t *executor.Task) {
 	t.Bind(cancel)
 	w.log = r.client.logs.Run(row.ID, int(t.Run))
 	ended := ending{err: errors.New("the worker ended its goroutine by runtime.Goexit")}
-	defer func() { //nolint:contextcheck // the end of a run outlives its context
+	defer func() {
 		w.end(ctx, ended)
 		cancel(nil)
 	}()
-	ended = w.do(workContext{ctx, w}, kind.around)
+	ended = w.do(workContext{ctx, w}, kind.around) //nolint:contextcheck // a context of our own around the task's
 }
 
 // logPatience is how long the end of a run waits for the rest of its log to be stored; after that it is stored later.
