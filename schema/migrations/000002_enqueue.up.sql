@@ -37,16 +37,25 @@ CREATE FUNCTION pelton.state_bit(state text) RETURNS smallint LANGUAGE sql IMMUT
         'running', 'scheduled'], state) - 1))::smallint
 $$;
 
--- key_is_free tells whether a job gives up its unique key: it is gone, has ended in a state outside the key's states, or
--- waits for a retry while the key's states leave out retryable. Custom plans, so that one partition is read, not all.
+-- key_is_free tells whether a job gives up its unique key: it is gone, has ended in a state outside the key's states, stands
+-- cancelled in the line, or waits for a retry while the key's states leave out retryable. Its answer may be out of date at once:
+-- a retry makes the job live again. So whoever frees a key, or takes it over, locks the key's row first and asks after that, in a
+-- new statement; and whoever makes a job live again writes its key's row (take_keys). Custom plans, so that one partition is
+-- read, not all.
 CREATE FUNCTION pelton.key_is_free(job bigint, states smallint) RETURNS boolean LANGUAGE plpgsql VOLATILE
 SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
+    last_run integer;
     ended pelton.outcome;
 BEGIN
-    SELECT a.outcome INTO ended FROM pelton.job_attempt a WHERE a.job_id = job ORDER BY a.run DESC LIMIT 1;
+    SELECT a.run, a.outcome INTO last_run, ended FROM pelton.job_attempt a WHERE a.job_id = job ORDER BY a.run DESC LIMIT 1;
     IF ended IN ('completed', 'cancelled', 'discarded') THEN
         RETURN states & pelton.state_bit(ended::text) = 0;
+    END IF;
+    IF states & pelton.state_bit('cancelled') = 0
+        AND pelton.voided(job, coalesce(last_run, 0) + 1) = 'cancelled'
+        AND NOT pelton.is_leased(job, coalesce(last_run, 0) + 1) THEN
+        RETURN true;
     END IF;
     IF states & pelton.state_bit('retryable') = 0
         AND EXISTS (SELECT FROM pelton.job_scheduled s WHERE s.job_id = job AND s.retry) THEN
@@ -58,7 +67,9 @@ END $$;
 
 -- take_keys takes unique keys for new jobs, in key order so that two callers cannot deadlock. Returns per key the job that
 -- holds it now: the new one if it won. Needs READ COMMITTED to see a winner that committed meanwhile; a stricter level gets
--- the usual serialization failure. Waits only for a transaction that is just inserting the same key.
+-- the usual serialization failure. Waits only for a transaction that is just taking or giving up the same key.
+-- A job that is to live again takes its key again even if its row is still there: the row is written, so that nobody who saw the
+-- job ended can free the key (he waits for the row, skips it, or fails if his snapshot is older).
 CREATE FUNCTION pelton.take_keys(keys bytea[], ids bigint[], states smallint[]) RETURNS bigint[]
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -75,9 +86,16 @@ BEGIN
             EXIT WHEN FOUND;
             SELECT * INTO h FROM pelton.job_unique u WHERE u.key = k.key;
             CONTINUE WHEN NOT FOUND; -- given up meanwhile
-            IF NOT (h.job_id = ANY (ids)) AND pelton.key_is_free(h.job_id, h.states) THEN
-                DELETE FROM pelton.job_unique u WHERE u.key = k.key AND u.job_id = h.job_id;
-                CONTINUE;
+            IF h.job_id = k.id THEN
+                UPDATE pelton.job_unique u SET states = u.states WHERE u.key = k.key AND u.job_id = k.id;
+                CONTINUE WHEN NOT FOUND;
+            ELSIF NOT (h.job_id = ANY (ids)) AND pelton.key_is_free(h.job_id, h.states) THEN
+                PERFORM FROM pelton.job_unique u WHERE u.key = k.key AND u.job_id = h.job_id FOR UPDATE;
+                CONTINUE WHEN NOT FOUND;
+                IF pelton.key_is_free(h.job_id, h.states) THEN
+                    DELETE FROM pelton.job_unique u WHERE u.key = k.key AND u.job_id = h.job_id;
+                    CONTINUE;
+                END IF;
             END IF;
             holders[k.n] := h.job_id;
             EXIT;

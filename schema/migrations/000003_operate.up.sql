@@ -46,12 +46,16 @@ CREATE FUNCTION pelton.voided(job bigint, job_run integer) RETURNS text LANGUAGE
     ORDER BY v.reason = 'deleted' DESC, v.reason = 'cancelled' DESC LIMIT 1
 $$;
 
--- free_keys gives up the unique keys of these jobs that a state does not keep. Rows that somebody holds are skipped: their
--- holder is taking the key over.
+-- free_keys gives up the unique keys of these jobs that a state does not keep, if they are free still. Rows that somebody holds
+-- are skipped: their holder is taking the key over. Needs READ COMMITTED, or jobs that the caller's transaction has ended.
 CREATE FUNCTION pelton.free_keys(ids bigint[], job_state text) RETURNS void LANGUAGE sql VOLATILE AS $$
+    WITH locked AS MATERIALIZED (
+        SELECT u.ctid AS tid, u.job_id, u.states FROM pelton.job_unique u
+        WHERE u.job_id = ANY (ids) AND u.states & pelton.state_bit(job_state) = 0
+        ORDER BY u.key FOR UPDATE SKIP LOCKED
+    )
     DELETE FROM pelton.job_unique WHERE ctid = ANY (ARRAY(
-        SELECT u.ctid FROM pelton.job_unique u WHERE u.job_id = ANY (ids) AND u.states & pelton.state_bit(job_state) = 0
-        ORDER BY u.key FOR UPDATE SKIP LOCKED))
+        SELECT l.tid FROM locked l WHERE pelton.key_is_free(l.job_id, l.states)))
 $$;
 
 -- leave_place takes a job out of scheduled or parked and tells under which run it waited; waited is false if it was in neither.
@@ -615,11 +619,11 @@ COMMENT ON FUNCTION pelton.job_rows(bigint[]) IS
     'Jobs with their state, changes, and what their runs left, as the Go client''s JobGet returns them.';
 
 -- json_contains tells whether a JSON document contains a fragment, as jsonb's @> does. A document that jsonb cannot hold (NUL in
--- a string) contains nothing.
+-- a string, a number beyond numeric) contains nothing.
 CREATE FUNCTION pelton.json_contains(doc json, fragment jsonb) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
     RETURN doc::jsonb @> fragment;
-EXCEPTION WHEN untranslatable_character THEN
+EXCEPTION WHEN untranslatable_character OR numeric_value_out_of_range THEN
     RETURN false;
 END $$;
 

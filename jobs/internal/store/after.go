@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/peltonq/pelton/jobs/internal/state"
 )
 
@@ -17,13 +19,15 @@ func (s *Store) DeleteLeases(ctx context.Context, executor int64, numbers []int6
 	return nil
 }
 
-// FreeKeys frees the unique keys of jobs that ended with these outcomes, where the key's states leave the outcome out.
+// FreeKeys frees the unique keys of jobs that ended with these outcomes, where the key's states leave the outcome out
+// and the job is not live again. It waits for nobody.
 func (s *Store) FreeKeys(ctx context.Context, ids []int64, outcomes []state.Outcome) error {
 	bits := make([]int16, len(ids))
 	for i, o := range outcomes {
 		bits[i] = int16(state.Bit(o.State()))
 	}
-	if _, err := s.Pool.Exec(ctx, s.sql.Get("free_ended_keys"), ids, bits); err != nil {
+	err := s.pipeline(ctx, finishLimits, func(b *pgx.Batch) { b.Queue(s.sql.Get("free_ended_keys"), ids, bits) })
+	if err != nil {
 		return fmt.Errorf("free unique keys: %w", err)
 	}
 	return nil
