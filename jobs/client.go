@@ -3,7 +3,6 @@ package jobs
 import (
 	"fmt"
 	"log/slog"
-	"sync"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -29,7 +28,7 @@ type Client struct {
 	notifier *notifier.Notifier
 	duties   *duty.Set // nil: others do them
 
-	life    sync.Mutex // held while starting and stopping
+	life    chan struct{} // holds one while starting and stopping
 	running bool
 }
 
@@ -50,6 +49,7 @@ func NewClient(pool *pgxpool.Pool, config *Config) (*Client, error) {
 		return nil, fmt.Errorf("new client: %w", err)
 	}
 	client := &Client{config: c, pool: pool, store: store.New(pool, c.Schema), log: c.Logger, plugins: plugins}
+	client.life = make(chan struct{}, 1)
 	_, deaf := c.Observer.(noObserver)
 	client.observes = !deaf
 	client.executor = client.newExecutor()

@@ -20,8 +20,10 @@ var ErrNoQueues = errors.New("nothing to start: no queues, and duties are off")
 // Start starts working the queues and the duties, and returns once the client is registered. It refuses a schema of another
 // version. ctx's values reach the workers; its end stops nothing: call Stop. Starting twice does no harm.
 func (c *Client) Start(ctx context.Context) error {
-	c.life.Lock()
-	defer c.life.Unlock()
+	if err := c.enter(ctx); err != nil {
+		return fmt.Errorf("start client: %w", err)
+	}
+	defer c.leave()
 	if c.running {
 		return nil
 	}
@@ -53,18 +55,53 @@ func (c *Client) Start(ctx context.Context) error {
 // returns ctx's error, and the jobs still run: call Stop again to go on waiting, or StopAndCancel to end them.
 func (c *Client) Stop(ctx context.Context) error { return c.stop(ctx, false) }
 
-// StopAndCancel is Stop, and ends the contexts of running jobs. A job that returns an error then is handed back uncounted.
-func (c *Client) StopAndCancel(ctx context.Context) error { return c.stop(ctx, true) }
+// StopAndCancel is Stop, and ends the contexts of running jobs, at once, also while another Stop waits. A job that returns an
+// error then is handed back uncounted.
+func (c *Client) StopAndCancel(ctx context.Context) error {
+	c.executor.EndTasks()
+	return c.stop(ctx, true)
+}
+
+// enter begins a start or a stop: one at a time. leave ends it.
+func (c *Client) enter(ctx context.Context) error {
+	select {
+	case c.life <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c *Client) leave() { <-c.life }
 
 func (c *Client) stop(ctx context.Context, hard bool) error {
-	c.life.Lock()
-	defer c.life.Unlock()
+	if err := c.enter(ctx); err != nil {
+		return fmt.Errorf("stop client: another start or stop is under way: %w", err)
+	}
 	if !c.running {
+		c.leave()
 		return nil
 	}
 	if err := c.executor.Stop(ctx, hard); err != nil {
+		c.leave()
 		return fmt.Errorf("stop client: jobs still run: %w", err)
 	}
+	stopped := make(chan struct{})
+	go func() { // whoever stops or starts next waits for it
+		defer close(stopped)
+		defer c.leave()
+		c.stopRest()
+	}()
+	select {
+	case <-stopped:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("stop client: no job runs any more: %w", ctx.Err())
+	}
+}
+
+// stopRest stops what goes on when the executor has stopped.
+func (c *Client) stopRest() {
 	c.notifier.Stop()
 	if c.duties != nil {
 		c.duties.Stop()
@@ -73,7 +110,6 @@ func (c *Client) stop(ctx context.Context, hard bool) error {
 		c.logs.Stop()
 	}
 	c.running = false
-	return nil
 }
 
 // newExecutor makes the part that claims.
@@ -94,6 +130,7 @@ func (c *Client) newExecutor() *executor.Executor {
 		PollInterval: c.config.PollInterval,
 		AgeAfter:     c.config.AgeAfter,
 		PollOnly:     c.config.PollOnly,
+		NotifyOff:    c.config.NotifyOff,
 		Runner:       newRunner(c),
 		Marks:        floor.NewTracker(c.config.Schema, floor.Ready, func(n int) { c.belowMark(string(floor.Ready), n) }),
 		Log:          c.log,

@@ -59,6 +59,42 @@ func TestStopWaitsForRunningJobs(t *testing.T) {
 	}
 }
 
+// StopAndCancel ends jobs that a Stop waits for, and returns when its own context ends.
+func TestStopAndCancelOvertakesStop(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Audited(t)
+	began, ending, letGo := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	client := start(t, pool, config(func(ctx context.Context, _ *river.Job[taskArgs]) error {
+		close(began)
+		<-ctx.Done()
+		close(ending)
+		<-letGo // does not heed its context at once
+		return ctx.Err()
+	}))
+	id := insert(t, client, 1, nil)
+	<-began
+	waiting := make(chan error)
+	go func() { waiting <- client.Stop(context.WithoutCancel(t.Context())) }()
+	pgtest.Eventually(t, patience, func() bool { // the Stop is under way
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		return client.Stop(ctx) != nil
+	}, "a second Stop honours its context")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := client.StopAndCancel(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("StopAndCancel with a job that does not end: %v, want the deadline", err)
+	}
+	<-ending
+	close(letGo)
+	if err := <-waiting; err != nil {
+		t.Error(err)
+	}
+	if got := outcomes(t, pool, id); got != "returned" {
+		t.Errorf("the job ended %q, want returned", got)
+	}
+}
+
 func TestStopHandsBackUncounted(t *testing.T) {
 	t.Parallel()
 	pool := schematest.Audited(t)

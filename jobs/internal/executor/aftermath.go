@@ -16,6 +16,7 @@ type aftermath struct {
 	again    []int64          // jobs that run again: a cancel may have missed them
 	voided   []store.Honoured // runs whose cancel is honoured
 	lines    []string         // lines of kinds that jobs were parked into
+	back     []string         // lines that runs went back into at once
 }
 
 func (a *aftermath) take(t *Task) {
@@ -35,6 +36,9 @@ func (a *aftermath) take(t *Task) {
 		a.again = append(a.again, r.JobID)
 	default:
 		a.again = append(a.again, r.JobID)
+		if r.Due == nil && !slices.Contains(a.back, r.Line) {
+			a.back = append(a.back, r.Line)
+		}
 	}
 }
 
@@ -53,5 +57,6 @@ func (a *aftermath) settle(ctx context.Context, e *Executor) error {
 	if len(a.lines) > 0 {
 		errs = append(errs, e.store.Hint(ctx, a.lines))
 	}
+	errs = append(errs, e.wakeSleepers(ctx, e.store.Pool, a.back))
 	return errors.Join(errs...)
 }

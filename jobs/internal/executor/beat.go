@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -13,7 +14,7 @@ import (
 )
 
 // register makes a new incarnation.
-func (e *Executor) register(ctx context.Context) error {
+func (e *Executor) register(ctx context.Context, on store.DB) error {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
@@ -24,7 +25,7 @@ func (e *Executor) register(ctx context.Context) error {
 		me.Slots += slots
 	}
 	slices.Sort(me.Queues)
-	id, err := e.store.Register(ctx, me)
+	id, err := e.store.Register(ctx, on, me)
 	if err != nil {
 		return err
 	}
@@ -35,22 +36,34 @@ func (e *Executor) register(ctx context.Context) error {
 // beat gives signs of life and takes note of what they bring back.
 func (e *Executor) beat(ctx context.Context) {
 	for {
-		executor := e.id.Load()
-		r, err := e.store.Beat(ctx, executor, e.tasks.keys(), slices.Sorted(maps.Keys(e.queues)), e.config.Kinds)
-		switch {
-		case ctx.Err() != nil:
+		err := e.beatOnce(ctx)
+		if ctx.Err() != nil {
 			return
-		case err != nil:
+		}
+		if err != nil {
+			e.lifeline.close(ctx) // another connection may reach another server
 			e.log.WarnContext(ctx, "heartbeat", "error", err)
-		case !r.Known:
-			e.reborn(ctx)
-		default:
-			e.heed(ctx, executor, r)
 		}
 		if !e.restBeat(ctx) {
 			return
 		}
 	}
+}
+
+func (e *Executor) beatOnce(ctx context.Context) error {
+	on, err := e.lifeline.open(ctx)
+	if err != nil {
+		return err
+	}
+	executor := e.id.Load()
+	r, err := e.store.Beat(ctx, on, executor, e.tasks.keys(), slices.Sorted(maps.Keys(e.queues)), e.config.Kinds)
+	switch {
+	case err != nil:
+		return err
+	case !r.Known:
+		return e.reborn(ctx, on)
+	}
+	return e.heed(ctx, on, executor, r)
 }
 
 // BeatNow asks for a heartbeat now, because there is news in the database.
@@ -74,38 +87,59 @@ func (e *Executor) restBeat(ctx context.Context) bool {
 }
 
 // reborn takes a new incarnation after this one was taken for dead. Its runs are others' now.
-func (e *Executor) reborn(ctx context.Context) {
-	if err := e.register(ctx); err != nil {
-		e.log.WarnContext(ctx, "register again after being taken for dead", "error", err)
-		return
+// A claim that was asked for before either finds the new incarnation after it added its tasks, or its tasks are ended here.
+func (e *Executor) reborn(ctx context.Context, on store.DB) error {
+	if err := e.register(ctx, on); err != nil {
+		return fmt.Errorf("register again after being taken for dead: %w", err)
 	}
 	id := e.id.Load()
 	e.log.WarnContext(ctx, "this executor was taken for dead; its running jobs are cancelled, others run them", "executor", id)
 	e.leases.forget(id)
 	e.tasks.endBefore(id, ErrTaken)
+	e.WakeAll() // what sleeps, sleeps under the old name
+	return nil
 }
 
-func (e *Executor) heed(ctx context.Context, executor int64, r store.BeatResult) {
+func (e *Executor) heed(ctx context.Context, on store.Session, executor int64, r store.BeatResult) error {
 	for _, id := range r.Cancelled {
 		e.Cancel(id)
-	}
-	if strangers := e.leases.strangers(executor, r.Leases); len(strangers) > 0 {
-		if err := e.store.HandBackLeases(ctx, executor, strangers); err != nil {
-			e.log.WarnContext(ctx, "hand back leases of a claim whose answer was lost", "error", err)
-		}
 	}
 	for name, q := range e.queues {
 		q.pause(slices.Contains(r.Paused, name) || slices.Contains(r.Paused, "*"))
 	}
 	e.setKindLines(r.KindLines)
+	return e.handBackLeases(ctx, on, executor, e.leases.strangers(executor, r.Leases))
+}
+
+// handBackLeases hands back leases of claims whose answer was lost.
+func (e *Executor) handBackLeases(ctx context.Context, on store.Session, executor int64, numbers []int64) error {
+	if len(numbers) == 0 {
+		return nil
+	}
+	lines, err := e.store.HandBackLeases(ctx, on, executor, numbers)
+	if err != nil {
+		return err
+	}
+	return e.wakeSleepers(ctx, on, lines)
+}
+
+// wakeSleepers tells this executor and all that sleep that lines have got work by other ways than an enqueue.
+func (e *Executor) wakeSleepers(ctx context.Context, on store.DB, lines []string) error {
+	for _, line := range lines {
+		e.Wake(line)
+	}
+	if len(lines) == 0 || e.config.NotifyOff {
+		return nil
+	}
+	return e.store.WakeSleepers(ctx, on, lines)
 }
 
 // handBackRest hands back what is still leased when nothing runs any more: claims whose answer was lost.
 func (e *Executor) handBackRest(ctx context.Context) {
 	id := e.id.Load()
-	r, err := e.store.Beat(ctx, id, nil, nil, nil)
-	if err == nil && len(r.Leases) > 0 {
-		err = e.store.HandBackLeases(ctx, id, r.Leases)
+	r, err := e.store.Beat(ctx, e.store.Pool, id, nil, nil, nil)
+	if err == nil {
+		err = e.handBackLeases(ctx, e.store.Pool, id, r.Leases)
 	}
 	if err != nil {
 		e.log.WarnContext(ctx, "hand back what is left; the reaper will", "error", err)

@@ -29,6 +29,7 @@ type Config struct {
 	PollInterval time.Duration
 	AgeAfter     time.Duration
 	PollOnly     bool
+	NotifyOff    bool // sends no hints at runs that go back into the line
 	Runner       Runner
 	Marks        *floor.Tracker // of the line
 	Log          *slog.Logger
@@ -53,14 +54,16 @@ type Executor struct {
 	queues map[string]*queue
 	tasks  *tasks
 
-	upkeep  *service.Service // heartbeat
-	beatNow chan struct{}
-	poller  *service.Service
+	upkeep   *service.Service // heartbeat
+	lifeline lifeline         // of the heartbeat
+	beatNow  chan struct{}
+	poller   *service.Service
 
 	mu       sync.Mutex
 	stopping context.CancelCauseFunc // ends claiming
 	hard     context.CancelCauseFunc // ends the tasks' contexts
 	stopped  chan struct{}
+	endTasks atomic.Pointer[context.CancelCauseFunc] // hard, for those who do not wait for mu
 	started  bool
 }
 
@@ -68,7 +71,7 @@ type Executor struct {
 func New(st *store.Store, config Config) *Executor {
 	e := &Executor{
 		config: config, store: st, log: config.Log, leases: newLeases(), tasks: newTasks(), queues: map[string]*queue{},
-		beatNow: make(chan struct{}, 1),
+		beatNow: make(chan struct{}, 1), lifeline: lifeline{pool: st.Pool},
 	}
 	e.finish = newFinisher(e)
 	for name, slots := range config.Queues {
@@ -86,13 +89,14 @@ func (e *Executor) Start(ctx context.Context) error {
 	if e.started {
 		return nil
 	}
-	if err := e.register(ctx); err != nil {
+	if err := e.register(ctx, e.store.Pool); err != nil {
 		return err
 	}
 	base := context.WithoutCancel(ctx)
 	claiming, stopping := context.WithCancelCause(base)
 	working, hard := context.WithCancelCause(base)
 	e.stopping, e.hard, e.started, e.stopped = stopping, hard, true, make(chan struct{})
+	e.endTasks.Store(&hard)
 	e.config.Marks.Use(e.lines()...)
 	e.upkeep.Start(base)
 	e.poller.Start(base)
@@ -116,6 +120,7 @@ func (e *Executor) drain(ctx context.Context, claims *sync.WaitGroup) {
 	e.finish.stop() //nolint:contextcheck // the finisher has had its context since it started
 	e.poller.Stop()
 	e.upkeep.Stop()
+	e.lifeline.close(ctx)
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	e.handBackRest(ctx)
@@ -148,6 +153,13 @@ func (e *Executor) Stop(ctx context.Context, hard bool) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// EndTasks ends the contexts of running tasks and does not wait for anything: whoever calls it goes on to Stop.
+func (e *Executor) EndTasks() {
+	if end := e.endTasks.Load(); end != nil {
+		(*end)(ErrStopped)
 	}
 }
 

@@ -121,7 +121,8 @@ func (q *queue) claim(ctx, working context.Context, n int) (int, error) {
 		return jobs, err
 	}
 	q.e.tasks.add(tasks)
-	if stopping(ctx) {
+	// Taken for dead meanwhile: the reaper puts these runs back, or finds them handed back. The key decides which.
+	if stopping(ctx) || q.e.id.Load() != executor {
 		q.handBack(tasks)
 	} else {
 		q.slots.start(working, tasks)

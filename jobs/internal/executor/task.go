@@ -30,6 +30,7 @@ type Task struct {
 	lease  leaseKey
 	claim  *claimTime
 	cancel atomic.Pointer[context.CancelCauseFunc]
+	cause  atomic.Pointer[error] // why it was to end, maybe before it was bound
 
 	voidSeen atomic.Bool // a cancel of this run is written down
 }
@@ -50,13 +51,17 @@ type Runner interface {
 	Run(ctx context.Context, t *Task)
 }
 
-// Bind lets the executor end the task's context from now on.
+// Bind lets the executor end the task's context from now on. If it wanted to before, the context ends at once.
 func (t *Task) Bind(cancel context.CancelCauseFunc) {
 	t.cancel.Store(&cancel)
+	if cause := t.cause.Load(); cause != nil {
+		cancel(*cause)
+	}
 }
 
-// end ends the task's context, if it runs.
+// end ends the task's context, or will when it is bound. Of Bind and end, each writes its part before it reads the other's.
 func (t *Task) end(cause error) {
+	t.cause.CompareAndSwap(nil, &cause)
 	if cancel := t.cancel.Load(); cancel != nil {
 		(*cancel)(cause)
 	}

@@ -21,9 +21,9 @@ type Executor struct {
 }
 
 // Register makes a new incarnation and returns its id.
-func (s *Store) Register(ctx context.Context, e Executor) (int64, error) {
+func (s *Store) Register(ctx context.Context, on DB, e Executor) (int64, error) {
 	var id int64
-	err := s.Pool.QueryRow(ctx, s.sql.Get("register"),
+	err := on.QueryRow(ctx, s.sql.Get("register"),
 		e.Name, e.Host, e.PID, e.Slots, notNil(e.Queues), notNil(e.Kinds), notNil(e.Labels)).Scan(&id)
 	if err != nil {
 		return 0, fmt.Errorf("register executor: %w", err)
@@ -56,14 +56,16 @@ type BeatResult struct {
 }
 
 // Beat is a sign of life: one statement. working are the runs at work.
-func (s *Store) Beat(ctx context.Context, executor int64, working []RunKey, queues, kinds []string) (BeatResult, error) {
+func (s *Store) Beat(
+	ctx context.Context, on DB, executor int64, working []RunKey, queues, kinds []string,
+) (BeatResult, error) {
 	var r BeatResult
 	ids, runs := make([]int64, len(working)), make([]int32, len(working))
 	for i, key := range working {
 		ids[i], runs[i] = key.JobID, key.Run
 	}
 	err := s.inTime(ctx, 10*time.Second, func(ctx context.Context) error {
-		return s.Pool.QueryRow(ctx, s.sql.Get("beat"), executor, len(working), ids, queues, kinds, runs).
+		return on.QueryRow(ctx, s.sql.Get("beat"), executor, len(working), ids, queues, kinds, runs).
 			Scan(&r.Leases, &r.Cancelled, &r.Paused, &r.KindLines)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -35,9 +36,11 @@ func (s *Store) Places(ctx context.Context, db DB, ids []int64) (map[int64]Place
 }
 
 // HandBackLeases ends the runs of leases that nobody works, uncounted, and puts their jobs back into the line. Only runs that
-// nobody ended meanwhile go back.
-func (s *Store) HandBackLeases(ctx context.Context, executor int64, numbers []int64) error {
-	err := s.Tx(ctx, finishLimits, func(tx pgx.Tx) error {
+// nobody ended meanwhile go back. It returns the lines they may be in.
+func (s *Store) HandBackLeases(ctx context.Context, on Session, executor int64, numbers []int64) (lines []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // the heartbeat waits for it
+	defer cancel()
+	err = txOn(ctx, on, finishLimits, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, s.sql.Get("take_leases"), executor, numbers)
 		if err != nil {
 			return err
@@ -50,11 +53,24 @@ func (s *Store) HandBackLeases(ctx context.Context, executor int64, numbers []in
 		if err != nil {
 			return err
 		}
+		for _, r := range results {
+			if !slices.Contains(lines, r.Line) {
+				lines = append(lines, r.Line)
+			}
+		}
 		_, err = s.insertAttempts(ctx, tx, executor, results)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("hand back leases %v: %w", numbers, err)
+		return nil, fmt.Errorf("hand back leases %v: %w", numbers, err)
+	}
+	return lines, nil
+}
+
+// WakeSleepers hints at work in lines if somebody sleeps there, once the work is committed.
+func (s *Store) WakeSleepers(ctx context.Context, on DB, lines []string) error {
+	if _, err := on.Exec(ctx, s.sql.Get("wake"), lines); err != nil {
+		return fmt.Errorf("hint at work: %w", err)
 	}
 	return nil
 }

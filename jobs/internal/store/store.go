@@ -25,6 +25,12 @@ type DB interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
+// Session is what statements and transactions run on: a pool or a connection.
+type Session interface {
+	DB
+	BeginTx(ctx context.Context, options pgx.TxOptions) (pgx.Tx, error)
+}
+
 // Store runs the queue's statements in one Postgres schema. Safe for concurrent use.
 type Store struct {
 	Pool   *pgxpool.Pool
@@ -48,9 +54,13 @@ type Limits struct {
 //
 // A server that does not answer is given up a while after it should have timed out itself.
 func (s *Store) Tx(ctx context.Context, limits Limits, fn func(tx pgx.Tx) error) error {
+	return txOn(ctx, s.Pool, limits, fn)
+}
+
+func txOn(ctx context.Context, on Session, limits Limits, fn func(tx pgx.Tx) error) error {
 	ctx, cancel := limits.patience(ctx)
 	defer cancel()
-	return pgx.BeginTxFunc(ctx, s.Pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+	return pgx.BeginTxFunc(ctx, on, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		if err := limits.apply(ctx, tx); err != nil {
 			return err
 		}

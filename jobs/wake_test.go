@@ -1,0 +1,50 @@
+package jobs_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river"
+
+	"github.com/peltonq/pelton/internal/pgtest"
+	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/schema/schematest"
+)
+
+// startIdle starts a client that only hints can wake within the time of a test, and waits until it sleeps and has been quiet
+// for a while.
+func startIdle(t *testing.T, dsn string, c *jobs.Config) *jobs.Client {
+	t.Helper()
+	c.PollInterval, c.Heartbeat, c.Lease, c.DutiesOff = time.Hour, 5*time.Second, 30*time.Second, true
+	c.ID = "idle"
+	pool := pgtest.Pool(t, dsn, func(pc *pgxpool.Config) { pc.ConnConfig.RuntimeParams["application_name"] = c.ID })
+	client := start(t, pool, c)
+	direct := pgtest.Pool(t, dsn)
+	pgtest.Eventually(t, patience, func() bool {
+		return one[bool](t, direct, `SELECT count(*) FILTER (WHERE query LIKE 'LISTEN%') = 1
+				AND max(query_start) < clock_timestamp() - interval '300 milliseconds'
+				AND EXISTS (SELECT FROM pelton.job_sleeper s JOIN pelton.executor e ON e.id = s.executor WHERE e.name = 'idle')
+			FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'idle'`)
+	}, "the client sleeps")
+	return client
+}
+
+// A run that is handed back by a client that stops wakes another that sleeps.
+func TestReturnedRunsWakeSleepers(t *testing.T) {
+	t.Parallel()
+	dsn := schematest.DSN(t)
+	pool := pgtest.Pool(t, dsn)
+	b := newBlocking()
+	first := config(b.work)
+	client := start(t, pool, first)
+	id := insert(t, client, 1, nil)
+	<-b.began
+	other := config(func(context.Context, *river.Job[taskArgs]) error { return nil })
+	startIdle(t, dsn, other)
+	if err := client.StopAndCancel(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	waitOutcomes(t, pool, id, "returned completed")
+}
