@@ -86,7 +86,7 @@ func TestPastRunAtInALongTransaction(t *testing.T) {
 	refused := &refusals{}
 	c.Observer = refused
 	client := start(t, pool, c)
-	tx, id := insertIn(t, pool, client, &river.InsertOpts{ScheduledAt: time.Now().Add(100 * time.Millisecond)})
+	tx, id := insertIn(t, pool, client, &river.InsertOpts{ScheduledAt: time.Now().Add(3 * time.Second)})
 	res, err := client.InsertTx(t.Context(), tx, taskArgs{}, &river.InsertOpts{ScheduledAt: time.Now().Add(-time.Hour)})
 	if err != nil {
 		t.Fatal(err)
