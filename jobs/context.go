@@ -82,7 +82,24 @@ func Progress(ctx context.Context, percent float64, message string) error {
 type recorded struct {
 	mu       sync.Mutex
 	output   []byte
-	metadata map[string]json.RawMessage
+	metadata map[string]json.RawMessage // by key
+	size     int                        // of metadata, encoded
+}
+
+// set keeps a value if all metadata of the run stay within the limit.
+func (r *recorded) set(key string, name, encoded []byte) error {
+	size := r.size + len(name) + len(":,") + len(encoded)
+	if old, ok := r.metadata[key]; ok {
+		size = r.size + len(encoded) - len(old)
+	}
+	if size+1 > MaxArgsBytes { // two braces, one comma less
+		return fmt.Errorf("metadata of this run would be %d bytes, over the limit of %d for all its keys together", size, MaxArgsBytes)
+	}
+	if r.metadata == nil {
+		r.metadata = map[string]json.RawMessage{}
+	}
+	r.metadata[key], r.size = encoded, size
+	return nil
 }
 
 func (r *recorded) take() (output, metadata []byte) {
@@ -97,23 +114,29 @@ func (r *recorded) take() (output, metadata []byte) {
 // RecordOutput keeps a value, encoded as JSON, as the run's output: River's RecordOutput. The last call counts; kept also when
 // the run fails. At most 1 MiB.
 func RecordOutput(ctx context.Context, output any) error {
-	return record(ctx, "output", output, func(r *recorded, encoded []byte) { r.output = encoded })
+	return record(ctx, "output", output, func(r *recorded, encoded []byte) error {
+		r.output = encoded
+		return nil
+	})
 }
 
-// MetadataSet sets a key of the job's metadata when the run ends, whatever its outcome: River's MetadataSet. At most 1 MiB.
+// MetadataSet sets a key of the job's metadata when the run ends, whatever its outcome: River's MetadataSet. All keys and
+// values of a run together are at most 1 MiB: a value that would exceed it is refused, those before it stay.
 func MetadataSet(ctx context.Context, key string, value any) error {
 	if key == "" {
 		return errors.New("metadata: key is empty")
 	}
-	return record(ctx, "metadata", value, func(r *recorded, encoded []byte) {
-		if r.metadata == nil {
-			r.metadata = map[string]json.RawMessage{}
-		}
-		r.metadata[key] = encoded
-	})
+	name, err := json.Marshal(key)
+	if err == nil {
+		err = checkEncoded("metadata key", name, MaxArgsBytes)
+	}
+	if err != nil {
+		return err
+	}
+	return record(ctx, "metadata", value, func(r *recorded, encoded []byte) error { return r.set(key, name, encoded) })
 }
 
-func record(ctx context.Context, what string, value any, keep func(*recorded, []byte)) error {
+func record(ctx context.Context, what string, value any, keep func(*recorded, []byte) error) error {
 	w := workOf(ctx)
 	if w == nil {
 		return fmt.Errorf("record %s: %w", what, ErrNotInWorker)
@@ -127,8 +150,7 @@ func record(ctx context.Context, what string, value any, keep func(*recorded, []
 	}
 	w.record.mu.Lock()
 	defer w.record.mu.Unlock()
-	keep(&w.record, encoded)
-	return nil
+	return keep(&w.record, encoded)
 }
 
 // CompleteTx records the job as completed in the worker's own transaction: River's JobCompleteTx. The job's effect and its

@@ -37,7 +37,7 @@ func checkEncoded(what string, b []byte, limit int) error {
 	if !utf8.Valid(b) {
 		return fmt.Errorf("%s: %w", what, errNotUTF8)
 	}
-	if err := checkEscapes(b); err != nil {
+	if err := errors.Join(checkEscapes(b), checkNumbers(b)); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil

@@ -20,10 +20,10 @@ var (
 	noMetadata = []byte("{}")
 )
 
-// row is the job row that a worker sees.
-func (r *runner) row(t *executor.Task) *rivertype.JobRow {
+// fillRow makes the job row that a worker sees.
+func (r *runner) fillRow(row *rivertype.JobRow, t *executor.Task) {
 	j := t.Job
-	row := &rivertype.JobRow{
+	*row = rivertype.JobRow{
 		ID:           j.ID,
 		Attempt:      int(t.Attempts) + 1,
 		AttemptedAt:  &t.StartedAt,
@@ -51,7 +51,6 @@ func (r *runner) row(t *executor.Task) *rivertype.JobRow {
 	if len(t.Earlier) > 0 {
 		row.Errors, row.AttemptedBy = history(t.Earlier, r.by[0])
 	}
-	return row
 }
 
 // scheduledAt is the time that the run was asked for: of a first run the job's, later when the run before wanted it.

@@ -120,11 +120,13 @@ func (otherArgs) Kind() string { return "other" }
 func TestOneBadResultAmongGoodOnes(t *testing.T) {
 	t.Parallel()
 	pool := schematest.Pool(t)
+	// What is known to be refused is refused when it is recorded. The database may still refuse more.
+	exec(t, pool, `ALTER TABLE pelton.job_attempt ADD CHECK ((metadata->>'x')::integer > 0)`)
 	gate := make(chan struct{})
 	c := config(func(ctx context.Context, job *river.Job[taskArgs]) error {
 		<-gate
 		if job.Args.N == 7 {
-			return jobs.MetadataSet(ctx, "x", json.RawMessage("1e200000")) // more than jsonb can hold
+			return jobs.MetadataSet(ctx, "x", "seven")
 		}
 		return nil
 	})
@@ -146,6 +148,56 @@ func TestOneBadResultAmongGoodOnes(t *testing.T) {
 		t.Errorf("errors are %q, want one, readable", bad)
 	}
 	jobstest.NoneLost(t, pool, "pelton")
+}
+
+// What a worker records is refused while it can still do something about it: each value, and all metadata together.
+func TestRecordedValuesAreLimited(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t)
+	half := strings.Repeat("x", jobs.MaxArgsBytes/2-20)
+	client := start(t, pool, config(func(ctx context.Context, _ *river.Job[taskArgs]) error {
+		for _, step := range []struct {
+			want string // "": accepted
+			err  error
+		}{
+			{"", jobs.MetadataSet(ctx, "a", half)},
+			{"", jobs.MetadataSet(ctx, "b", half)},
+			{"", jobs.MetadataSet(ctx, "b", half)},
+			{"over the limit of 1048576 for all its keys together", jobs.MetadataSet(ctx, "c", strings.Repeat("x", 50))},
+			{"over the limit", jobs.MetadataSet(ctx, "b", half+half)},
+			{"", jobs.MetadataSet(ctx, "b", "short")},
+			{"", jobs.MetadataSet(ctx, "c", strings.Repeat("x", 50))},
+			{"digits", jobs.MetadataSet(ctx, "d", json.RawMessage("1e200000"))},
+			{"u0000", jobs.MetadataSet(ctx, "\x00", 1)},
+			{"digits", jobs.RecordOutput(ctx, json.RawMessage("1e200000"))},
+		} {
+			if step.want == "" && step.err != nil || step.want != "" && (step.err == nil || !strings.Contains(step.err.Error(), step.want)) {
+				t.Errorf("error is %v, want %q", step.err, step.want)
+			}
+		}
+		return nil
+	}))
+	waitOutcomes(t, pool, insert(t, client, 1, nil), "completed")
+	keys := one[string](t, pool, `SELECT string_agg(k || ' ' || length(metadata->>k), ', ' ORDER BY k)
+		FROM pelton.job_attempt, jsonb_object_keys(metadata) k`)
+	if want := fmt.Sprintf("a %d, b 5, c 50", len(half)); keys != want {
+		t.Errorf("metadata are %s, want %s", keys, want)
+	}
+}
+
+// A job of another client with a number that jsonb cannot hold does not break listings by args.
+func TestListingByArgsPassesOverWhatJSONBCannotHold(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t)
+	client := newClient(t, pool, nil)
+	id := insert(t, client, 7, nil)
+	for _, args := range []string{`{"n":7,"big":1e200000}`, `{"n":7,"s":"\u0000"}`} {
+		exec(t, pool, `INSERT INTO pelton.job (kind, args) VALUES ('task', $1::text::json)`, args)
+	}
+	list, err := client.JobList(t.Context(), jobs.NewJobListParams().Args(`{"n":7}`))
+	if err != nil || len(list.Jobs) != 1 || list.Jobs[0].ID != id {
+		t.Errorf("listed %v, %v, want job %d", list, err, id)
+	}
 }
 
 // Args of the wrong shape fail, back off and end as a dead letter, whole.
@@ -193,6 +245,9 @@ func TestBadInputIsRefusedAtTheEdge(t *testing.T) {
 		{"escaped backslash", raw(`{"a":"\\u0000"}`), nil, ""},
 		{"half a pair", raw(`{"a":"\ud800"}`), nil, "surrogate"},
 		{"pair", raw(`{"a":"\ud83d\ude00"}`), nil, ""},
+		{"number", raw(`{"a":1e200000}`), nil, "digits"},
+		{"number in metadata", taskArgs{}, &river.InsertOpts{Metadata: []byte(`{"a":1e200000}`)}, "digits"},
+		{"large number", raw(`{"a":1e131071}`), nil, ""},
 		{"not JSON", raw(`{"a":`), nil, "encode args"},
 		{"invalid UTF-8", raw("{\"a\":\"\xff\"}"), nil, "UTF-8"},
 		{"no kind", jobs.RawArgs{}, nil, "kind is 0 bytes"},

@@ -50,13 +50,15 @@ func newRunner(c *Client) *runner {
 // Run works one task and fills its result.
 func (r *runner) Run(ctx context.Context, t *executor.Task) {
 	t.StartedAt = t.Now()
-	row := r.row(t)
 	kind := r.kinds[t.Job.Kind]
-	w := &work{client: r.client, task: t, row: row, unit: kind.unit(row)}
+	w := &work{client: r.client, task: t}
+	w.row = &w.own
+	r.fillRow(w.row, t)
+	w.unit = kind.unit(w.row)
 	t.Note = w
 	ctx, cancel := context.WithCancelCause(ctx)
 	t.Bind(cancel)
-	w.log = r.client.logs.Run(row.ID, int(t.Run))
+	w.log = r.client.logs.Run(t.ID, int(t.Run))
 	ended := ending{err: errors.New("the worker ended its goroutine by runtime.Goexit")}
 	defer func() {
 		w.end(ctx, ended)
@@ -89,7 +91,8 @@ func (w *work) closeLog(ctx context.Context) {
 type work struct {
 	client *Client
 	task   *executor.Task
-	row    *rivertype.JobRow
+	row    *rivertype.JobRow // own
+	own    rivertype.JobRow  // kept here, so that a run makes one object less
 	unit   workUnit
 	log    *joblog.Run
 	record recorded

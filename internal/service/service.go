@@ -1,4 +1,3 @@
-// Package service gives loops a life: Start does not block, Stop waits, both may be called any number of times and by anyone.
 package service
 
 import (

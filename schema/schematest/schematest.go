@@ -1,4 +1,3 @@
-// Package schematest gives tests a migrated database of their own.
 package schematest
 
 import (

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 
 	"github.com/peltonq/pelton/internal/pgtest"
@@ -179,7 +180,7 @@ func jsonValue(depth int) *rapid.Generator[any] {
 }
 
 // TestUniqueConflictWithAnOpenTransaction inserts the same unique job in two transactions at once: the second waits for the
-// first, and there is one job whichever way that ends.
+// first, and there is one job whichever way that ends. In READ COMMITTED: a stricter level gets its serialization failure.
 func TestUniqueConflictWithAnOpenTransaction(t *testing.T) {
 	t.Parallel()
 	const query = `SELECT pelton.enqueue('k', unique_by_args => true)`
@@ -193,7 +194,10 @@ func TestUniqueConflictWithAnOpenTransaction(t *testing.T) {
 		got := make(chan int64, 1)
 		go func() {
 			var other int64
-			if err := pool.QueryRow(t.Context(), query).Scan(&other); err != nil {
+			err := pgx.BeginTxFunc(t.Context(), pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+				return tx.QueryRow(t.Context(), query).Scan(&other)
+			})
+			if err != nil {
 				t.Errorf("the second: %v", err)
 			}
 			got <- other

@@ -1,0 +1,2 @@
+// Package schematest gives tests a migrated database of their own.
+package schematest
