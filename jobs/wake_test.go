@@ -21,14 +21,19 @@ func startIdle(t *testing.T, dsn string, c *jobs.Config) *jobs.Client {
 	c.ID = "idle"
 	pool := pgtest.Pool(t, dsn, func(pc *pgxpool.Config) { pc.ConnConfig.RuntimeParams["application_name"] = c.ID })
 	client := start(t, pool, c)
-	direct := pgtest.Pool(t, dsn)
+	quiet(t, pgtest.Pool(t, dsn))
+	return client
+}
+
+// quiet waits until the idle client sleeps and has asked the database nothing for a while.
+func quiet(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
 	pgtest.Eventually(t, patience, func() bool {
-		return one[bool](t, direct, `SELECT count(*) FILTER (WHERE query LIKE 'LISTEN%') = 1
+		return one[bool](t, pool, `SELECT count(*) FILTER (WHERE query LIKE 'LISTEN%') = 1
 				AND max(query_start) < clock_timestamp() - interval '300 milliseconds'
 				AND EXISTS (SELECT FROM pelton.job_sleeper s JOIN pelton.executor e ON e.id = s.executor WHERE e.name = 'idle')
 			FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'idle'`)
 	}, "the client sleeps")
-	return client
 }
 
 // A run that is handed back by a client that stops wakes another that sleeps.

@@ -4,8 +4,8 @@
 //
 // Each queue has slots. Its claim loop takes at most as many jobs as slots are free, reads them, and hands them to goroutines
 // that live on. A worker's result goes to the finisher, which records results in batches. Used-up leases are deleted after
-// their results were recorded. An empty queue rests: it registers as a sleeper, looks once more, and waits for a hint or the
-// poller.
+// their results were recorded. An empty queue rests: it registers as a sleeper, looks once more, watches those who were
+// writing at that moment, and waits for a hint or the poller.
 //
 // # What the database is the authority for
 //

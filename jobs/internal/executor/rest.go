@@ -9,18 +9,24 @@ import (
 )
 
 const (
-	shortPoll    = 10 * time.Millisecond // between looks while writers are open
-	shortPolling = 2 * time.Second       // at most for so long
-	firstIdle    = 100 * time.Millisecond
+	shortPoll = 10 * time.Millisecond // between looks while writers are open, at first
+	firstIdle = 100 * time.Millisecond
 )
 
 // rest waits until there may be work again. Without a listener it polls, ever less often.
+//
+// A ticket that commits is missed by neither side. Its writer takes the lock on job_ready, inserts, and then looks for sleepers,
+// with a snapshot of its own; this queue commits its place on the sleepers' list, and then reads who holds that lock. Either
+// the writer held it already: it is one of those that watch waits for, and whose ticket the look after their end sees. Or it took
+// the lock later, so it looks later still, finds the sleeper, and its hint arrives. A claim that puts the rest of a ticket back
+// hints at nothing; if it began before the list of writers was read, it is among them; if it began after, the look that
+// follows finds the ticket, before or after it was split, or its writer sends a hint.
+//
+// What is left to the idle poll: a writer with a snapshot from before (REPEATABLE READ), one that the marker had passed before,
+// and hints that are not sent because a client does without or the notification queue is filling up.
 func (q *queue) rest(ctx context.Context) {
 	if q.e.config.PollOnly {
 		q.pollAlone(ctx)
-		return
-	}
-	if q.pollWhileWriting(ctx) {
 		return
 	}
 	executor, lines := q.e.id.Load(), q.lines()
@@ -28,12 +34,11 @@ func (q *queue) rest(ctx context.Context) {
 		q.await(ctx, q.e.config.PollInterval)
 		return
 	}
-	// Once more: whoever committed before this queue was on the list sent no hint.
-	if !q.pollWhileWriting(ctx) {
-		q.resting.Store(true)
+	q.resting.Store(true)
+	if !q.watch(ctx) {
 		q.await(ctx, 0)
-		q.resting.Store(false)
 	}
+	q.resting.Store(false)
 	q.awake(ctx, executor, lines)
 }
 
@@ -46,25 +51,25 @@ func (q *queue) awake(ctx context.Context, executor int64, lines []string) {
 	}
 }
 
-// pollWhileWriting looks, and goes on looking for a while as long as transactions are open that may commit a ticket: they may
-// have looked for sleepers before this queue was on the list. It tells whether there is work.
-func (q *queue) pollWhileWriting(ctx context.Context) bool {
-	for start := time.Now(); ; {
-		work, writers, err := q.e.store.LookAgain(ctx, q.plainHeads())
-		if err != nil || ctx.Err() != nil {
+// watch looks for work, and goes on as long as writers are open that were when it began. It tells whether there is work, or a
+// hint came. When its looks are further apart than those of the idle poll, it leaves the rest to that.
+func (q *queue) watch(ctx context.Context) bool {
+	work, writers, err := q.e.store.LookAgain(ctx, q.plainHeads(), nil)
+	for start := time.Now(); !work && err == nil && len(writers) > 0; {
+		pause := watchPause(time.Since(start))
+		if pause > q.e.config.PollInterval || ctx.Err() != nil {
 			return false
 		}
-		if work {
+		if q.await(ctx, pause) {
 			return true
 		}
-		if !writers || time.Since(start) > shortPolling {
-			return false
-		}
-		if q.await(ctx, shortPoll) {
-			return true
-		}
+		work, writers, err = q.e.store.LookAgain(ctx, q.plainHeads(), writers)
 	}
+	return work && err == nil
 }
+
+// watchPause is the time between two looks at writers that have been watched for so long: short, and then a fiftieth of it.
+func watchPause(watched time.Duration) time.Duration { return max(shortPoll, watched/50) }
 
 // await waits for a hint, for d if it is not 0, or for ctx's end. It tells whether a hint came.
 func (q *queue) await(ctx context.Context, d time.Duration) bool {
