@@ -49,13 +49,21 @@ func (c *Client) InsertManySQLTx(
 	ctx context.Context, tx *sql.Tx, params []river.InsertManyParams,
 ) ([]*rivertype.JobInsertResult, error) {
 	return c.insertBy(ctx, params, func(ctx context.Context, jobs []store.NewJob) ([]store.Inserted, error) {
-		return c.store.InsertSQL(ctx, tx, jobs, c.hints(ctx))
+		in, err := c.store.InsertSQL(ctx, tx, jobs, c.hints(ctx))
+		if err != nil {
+			return nil, err
+		}
+		return in, c.hintInsertedSQL(ctx, tx, jobs)
 	}, nil)
 }
 
 func (c *Client) insert(ctx context.Context, db store.DB, params []river.InsertManyParams) ([]*rivertype.JobInsertResult, error) {
 	return c.insertBy(ctx, params, func(ctx context.Context, jobs []store.NewJob) ([]store.Inserted, error) {
-		return c.store.Insert(ctx, db, jobs, c.hints(ctx))
+		in, err := c.store.Insert(ctx, db, jobs, c.hints(ctx))
+		if err != nil {
+			return nil, err
+		}
+		return in, c.hintInserted(ctx, db, jobs)
 	}, db)
 }
 
