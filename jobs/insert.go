@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
@@ -15,26 +14,27 @@ import (
 
 // Insert enqueues one job in a transaction of its own. opts may be nil. Errors: *InvalidJobError for bad input.
 func (c *Client) Insert(ctx context.Context, args river.JobArgs, opts *river.InsertOpts) (*rivertype.JobInsertResult, error) {
-	return first(c.insert(ctx, c.pool, []river.InsertManyParams{{Args: args, InsertOpts: opts}}))
+	return first(c.insertBy(ctx, []river.InsertManyParams{{Args: args, InsertOpts: opts}}, c.putOwn))
 }
 
-// InsertTx enqueues one job in the caller's transaction: it exists if and when that commits.
+// InsertTx enqueues one job in the caller's transaction: it exists if and when that commits. A unique job in a transaction
+// stricter than READ COMMITTED may fail with SQLSTATE 40001, if another with its key is just being inserted.
 func (c *Client) InsertTx(
 	ctx context.Context, tx pgx.Tx, args river.JobArgs, opts *river.InsertOpts,
 ) (*rivertype.JobInsertResult, error) {
-	return first(c.insert(ctx, tx, []river.InsertManyParams{{Args: args, InsertOpts: opts}}))
+	return first(c.InsertManyTx(ctx, tx, []river.InsertManyParams{{Args: args, InsertOpts: opts}}))
 }
 
 // InsertMany enqueues jobs in one transaction of its own: all or none. Results are in the order of params.
 func (c *Client) InsertMany(ctx context.Context, params []river.InsertManyParams) ([]*rivertype.JobInsertResult, error) {
-	return c.insert(ctx, c.pool, params)
+	return c.insertBy(ctx, params, c.putOwn)
 }
 
 // InsertManyTx enqueues jobs in the caller's transaction.
 func (c *Client) InsertManyTx(
 	ctx context.Context, tx pgx.Tx, params []river.InsertManyParams,
 ) ([]*rivertype.JobInsertResult, error) {
-	return c.insert(ctx, tx, params)
+	return c.insertBy(ctx, params, func(ctx context.Context, jobs []store.NewJob) (stored, error) { return c.putIn(ctx, tx, jobs) })
 }
 
 // InsertSQLTx enqueues one job in a database/sql transaction, of any driver.
@@ -48,30 +48,18 @@ func (c *Client) InsertSQLTx(
 func (c *Client) InsertManySQLTx(
 	ctx context.Context, tx *sql.Tx, params []river.InsertManyParams,
 ) ([]*rivertype.JobInsertResult, error) {
-	return c.insertBy(ctx, params, func(ctx context.Context, jobs []store.NewJob) ([]store.Inserted, error) {
+	return c.insertBy(ctx, params, func(ctx context.Context, jobs []store.NewJob) (stored, error) {
 		in, err := c.store.InsertSQL(ctx, tx, jobs, c.hints(ctx))
 		if err != nil {
-			return nil, err
+			return stored{}, err
 		}
-		return in, c.hintInsertedSQL(ctx, tx, jobs)
-	}, nil)
+		return stored{jobs: in}, c.hintInsertedSQL(ctx, tx, jobs)
+	})
 }
 
-func (c *Client) insert(ctx context.Context, db store.DB, params []river.InsertManyParams) ([]*rivertype.JobInsertResult, error) {
-	return c.insertBy(ctx, params, func(ctx context.Context, jobs []store.NewJob) ([]store.Inserted, error) {
-		in, err := c.store.Insert(ctx, db, jobs, c.hints(ctx))
-		if err != nil {
-			return nil, err
-		}
-		return in, c.hintInserted(ctx, db, jobs)
-	}, db)
-}
-
-// insertBy takes jobs through hooks and middleware to put. holders, if not nil, is where the rows of jobs that hold a unique
-// key are read from.
+// insertBy takes jobs through hooks and middleware to put.
 func (c *Client) insertBy(
-	ctx context.Context, params []river.InsertManyParams,
-	put func(context.Context, []store.NewJob) ([]store.Inserted, error), holders store.DB,
+	ctx context.Context, params []river.InsertManyParams, put func(context.Context, []store.NewJob) (stored, error),
 ) ([]*rivertype.JobInsertResult, error) {
 	if len(params) == 0 {
 		return nil, nil
@@ -85,11 +73,11 @@ func (c *Client) insertBy(
 		if err != nil {
 			return nil, err
 		}
-		inserted, err := put(ctx, jobs)
+		s, err := put(ctx, jobs)
 		if err != nil {
 			return nil, err
 		}
-		return c.insertResults(ctx, prepared, inserted, holders)
+		return c.insertResults(prepared, s), nil
 	})
 }
 
@@ -124,24 +112,18 @@ func newJobs(prepared []*rivertype.JobInsertParams) ([]store.NewJob, error) {
 	return jobs, nil
 }
 
-func (c *Client) insertResults(
-	ctx context.Context, prepared []*rivertype.JobInsertParams, inserted []store.Inserted, holders store.DB,
-) ([]*rivertype.JobInsertResult, error) {
+func (c *Client) insertResults(prepared []*rivertype.JobInsertParams, s stored) []*rivertype.JobInsertResult {
 	results := make([]*rivertype.JobInsertResult, len(prepared))
 	for i, p := range prepared {
-		in := inserted[i]
-		row := insertedRow(p, in)
-		if in.Skipped && holders != nil {
-			holder, err := c.store.JobRow(ctx, holders, in.ID)
-			if err != nil {
-				return nil, fmt.Errorf("read job %d, which holds the unique key: %w", in.ID, err)
-			}
-			row = holder
+		in := s.jobs[i]
+		row, known := s.holders[in.ID]
+		if !known {
+			row = insertedRow(p, in)
 		}
 		results[i] = &rivertype.JobInsertResult{Job: row, UniqueSkippedAsDuplicate: in.Skipped}
 	}
-	c.enqueued(prepared, func(i int) bool { return !inserted[i].Skipped })
-	return results, nil
+	c.enqueued(prepared, func(i int) bool { return !s.jobs[i].Skipped })
+	return results
 }
 
 // enqueued tells the observer what went in, once per queue and kind.

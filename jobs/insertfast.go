@@ -16,13 +16,15 @@ import (
 const bulkStatement = 5 * time.Minute
 
 // InsertManyFast enqueues jobs by COPY in one transaction of its own and returns how many went in: all, or fewer by the
-// duplicates of unique keys. Made for batches of thousands; a call with unique jobs goes the way of InsertMany.
+// duplicates of unique keys. Made for batches of thousands; a call with unique jobs goes the way of InsertMany. If new ids are
+// taken, which is rare (the clock was set back), all is done once more, hooks and middleware included.
 func (c *Client) InsertManyFast(ctx context.Context, params []river.InsertManyParams) (int, error) {
 	n := 0
-	err := c.store.Tx(ctx, store.Limits{Statement: bulkStatement}, func(tx pgx.Tx) error {
-		var err error
-		n, err = c.InsertManyFastTx(ctx, tx, params)
-		return err
+	err := c.onceMore(func() error {
+		return c.store.Tx(ctx, store.Limits{Statement: bulkStatement}, func(tx pgx.Tx) (err error) {
+			n, err = c.InsertManyFastTx(ctx, tx, params)
+			return err
+		})
 	})
 	if err != nil {
 		return 0, err

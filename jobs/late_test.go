@@ -86,7 +86,7 @@ func TestPastRunAtInALongTransaction(t *testing.T) {
 	refused := &refusals{}
 	c.Observer = refused
 	client := start(t, pool, c)
-	tx, id := insertIn(t, pool, client, &river.InsertOpts{ScheduledAt: time.Now().Add(100 * time.Millisecond)})
+	tx, id := insertIn(t, pool, client, &river.InsertOpts{ScheduledAt: time.Now().Add(3 * time.Second)})
 	res, err := client.InsertTx(t.Context(), tx, taskArgs{}, &river.InsertOpts{ScheduledAt: time.Now().Add(-time.Hour)})
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func TestPastRunAtInALongTransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	const settled = `SELECT coalesce(max(settled), 0) FROM pelton.floor WHERE relation = 'job_scheduled'`
-	pgtest.Eventually(t, patience, func() bool {
+	pgtest.Eventually(t, 3*patience, func() bool {
 		other := insert(t, client, 1, &river.InsertOpts{ScheduledAt: time.Now().Add(50 * time.Millisecond)})
 		waitOutcomes(t, pool, other, "completed")
 		return one[int64](t, pool, settled) > wake

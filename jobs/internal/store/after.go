@@ -13,7 +13,7 @@ import (
 
 // DeleteLeases deletes used-up leases of an executor.
 func (s *Store) DeleteLeases(ctx context.Context, executor int64, numbers []int64) error {
-	if _, err := s.Pool.Exec(ctx, s.sql.Get("delete_leases"), executor, numbers); err != nil {
+	if err := s.exec(ctx, "delete_leases", executor, numbers); err != nil {
 		return fmt.Errorf("delete used-up leases: %w", err)
 	}
 	return nil

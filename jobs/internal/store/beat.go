@@ -40,7 +40,7 @@ func notNil(s []string) []string {
 
 // Unregister says goodbye.
 func (s *Store) Unregister(ctx context.Context, executor int64) error {
-	if _, err := s.Pool.Exec(ctx, s.sql.Get("unregister"), executor); err != nil {
+	if err := s.exec(ctx, "unregister", executor); err != nil {
 		return fmt.Errorf("unregister executor %d: %w", executor, err)
 	}
 	return nil

@@ -39,6 +39,11 @@ func (s *Store) pipeline(ctx context.Context, limits Limits, queue func(b *pgx.B
 	return nil
 }
 
+// exec runs one statement that changes rows. In READ COMMITTED, so that meeting somebody else at a row is a wait, not a failure.
+func (s *Store) exec(ctx context.Context, name string, args ...any) error {
+	return s.pipeline(ctx, Limits{}, func(b *pgx.Batch) { b.Queue(s.sql.Get(name), args...) })
+}
+
 // rollBack leaves the failed transaction, so that the connection can be used again. If it cannot, the pool drops it.
 func (s *Store) rollBack(ctx context.Context, conn *pgx.Conn) {
 	if conn.IsClosed() || conn.PgConn().TxStatus() == 'I' {

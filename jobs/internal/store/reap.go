@@ -37,7 +37,10 @@ func (s *Store) Beats(ctx context.Context) ([]Beat, error) {
 // MarkDead declares an executor dead unless its counter has moved on; false: it has, or somebody else did.
 func (s *Store) MarkDead(ctx context.Context, b Beat) (bool, error) {
 	var n int
-	if err := s.Pool.QueryRow(ctx, s.sql.Get("mark_dead"), b.Executor, b.Count).Scan(&n); err != nil {
+	err := s.Tx(ctx, Limits{}, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, s.sql.Get("mark_dead"), b.Executor, b.Count).Scan(&n)
+	})
+	if err != nil {
 		return false, fmt.Errorf("declare executor %d dead: %w", b.Executor, err)
 	}
 	return n == 1, nil
@@ -70,7 +73,7 @@ func (s *Store) DropLeases(ctx context.Context, executor int64, numbers []int64)
 	if len(numbers) == 0 {
 		return nil
 	}
-	if _, err := s.Pool.Exec(ctx, s.sql.Get("drop_leases"), executor, numbers); err != nil {
+	if err := s.exec(ctx, "drop_leases", executor, numbers); err != nil {
 		return fmt.Errorf("delete leases of executor %d: %w", executor, err)
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 
 // Sleep registers an executor as a sleeper on lines.
 func (s *Store) Sleep(ctx context.Context, executor int64, lines []string) error {
-	if _, err := s.Pool.Exec(ctx, s.sql.Get("sleep"), executor, lines); err != nil {
+	if err := s.exec(ctx, "sleep", executor, lines); err != nil {
 		return fmt.Errorf("register as a sleeper: %w", err)
 	}
 	return nil
@@ -15,7 +15,7 @@ func (s *Store) Sleep(ctx context.Context, executor int64, lines []string) error
 
 // Awake takes an executor off the list of sleepers of lines.
 func (s *Store) Awake(ctx context.Context, executor int64, lines []string) error {
-	if _, err := s.Pool.Exec(ctx, s.sql.Get("awake"), executor, lines); err != nil {
+	if err := s.exec(ctx, "awake", executor, lines); err != nil {
 		return fmt.Errorf("take a sleeper off the list: %w", err)
 	}
 	return nil

@@ -83,6 +83,11 @@ var errNoAnswer = errors.New("the server did not answer in time")
 // defaultStatement is the longest statement where Limits do not say.
 const defaultStatement = 30 * time.Second
 
+// ReadCommitted runs fn in a READ COMMITTED transaction without limits but the session's, and commits if it returns nil.
+func (s *Store) ReadCommitted(ctx context.Context, fn func(tx pgx.Tx) error) error {
+	return pgx.BeginTxFunc(ctx, s.Pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, fn)
+}
+
 func (l Limits) apply(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, setLimits, l.args()...); err != nil {
 		return fmt.Errorf("set limits of a transaction: %w", err)
@@ -117,6 +122,12 @@ func SQLState(err error) string {
 		return e.Code
 	}
 	return ""
+}
+
+// IDTaken tells of the error of an insert of jobs whether an id that was drawn is another job's. Unique keys are no such error.
+func (s *Store) IDTaken(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == UniqueViolation && e.SchemaName == s.Schema
 }
 
 // SQLMessage is the message of a Postgres error without its code, or the error's own text.
