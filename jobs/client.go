@@ -28,6 +28,7 @@ type Client struct {
 	notifier *notifier.Notifier
 	duties   *duty.Set // nil: others do them
 
+	dues    dueHints
 	life    chan struct{} // holds one while starting and stopping
 	running bool
 }

@@ -89,6 +89,8 @@ type Config struct {
 
 	// Retention of jobs, logs, dead letters and audit. Defaults to 7, 3, 90 and 365 days.
 	Retention schema.Retention
+
+	moveLook time.Duration // the longest time between two looks of the mover; 0: the default
 }
 
 // QueueConfig says how a queue is worked.

@@ -13,6 +13,7 @@ import (
 	"github.com/peltonq/pelton/internal/sqlfile"
 	"github.com/peltonq/pelton/jobs/internal/duty"
 	"github.com/peltonq/pelton/jobs/internal/executor"
+	"github.com/peltonq/pelton/jobs/internal/store"
 	"github.com/peltonq/pelton/schema"
 )
 
@@ -25,6 +26,7 @@ func (c *Client) newDuties() *duty.Set {
 		Log:       c.log,
 		Lease:     c.config.Lease,
 		LostLimit: c.config.LostLimit,
+		MoveLook:  c.config.moveLook,
 		NotifyOff: c.config.NotifyOff,
 		BelowMark: c.belowMark,
 		Keep: func(ctx context.Context) error {
@@ -54,19 +56,32 @@ func (c *Client) belowMark(relation string, n int) {
 // newNotifier makes the listener for hints.
 func (c *Client) newNotifier() *notifier.Notifier {
 	return notifier.New(c.pool, notifier.Config{
-		Channel: sqlfile.WakeChannel(c.config.Schema), Log: c.log, Hint: c.hinted, Connected: c.executor.WakeAll,
+		Channel: sqlfile.WakeChannel(c.config.Schema), Log: c.log, Hint: c.hinted, Connected: c.connected,
 	})
 }
 
-// hinted passes a hint on: a line with work, a running job that was cancelled, or a queue that was paused or resumed.
+// connected looks once, because hints may have been missed.
+func (c *Client) connected() {
+	c.executor.WakeAll()
+	if c.duties != nil {
+		c.duties.LookDue()
+	}
+}
+
+// hinted passes a hint on: a line with work, a running job that was cancelled, a queue that was paused or resumed, or a job
+// that is due soon. Queues' names have no colon.
 func (c *Client) hinted(payload string) {
-	switch what, rest, _ := strings.Cut(payload, ":"); what {
-	case "cancel":
+	switch what, rest, tagged := strings.Cut(payload, ":"); {
+	case tagged && what == "cancel":
 		if id, err := strconv.ParseInt(rest, 10, 64); err == nil {
 			c.executor.Cancel(id)
 		}
-	case "queue":
+	case tagged && what == "queue":
 		c.executor.BeatNow()
+	case payload == store.DueHint:
+		if c.duties != nil {
+			c.duties.HintDue()
+		}
 	default:
 		c.executor.Wake(payload)
 		if c.duties != nil {

@@ -34,7 +34,7 @@ func (c *Client) InsertMany(ctx context.Context, params []river.InsertManyParams
 func (c *Client) InsertManyTx(
 	ctx context.Context, tx pgx.Tx, params []river.InsertManyParams,
 ) ([]*rivertype.JobInsertResult, error) {
-	return c.insertBy(ctx, params, func(ctx context.Context, jobs []store.NewJob) (stored, error) { return c.put(ctx, tx, jobs) })
+	return c.insertBy(ctx, params, func(ctx context.Context, jobs []store.NewJob) (stored, error) { return c.putIn(ctx, tx, jobs) })
 }
 
 // InsertSQLTx enqueues one job in a database/sql transaction, of any driver.
@@ -50,7 +50,10 @@ func (c *Client) InsertManySQLTx(
 ) ([]*rivertype.JobInsertResult, error) {
 	return c.insertBy(ctx, params, func(ctx context.Context, jobs []store.NewJob) (stored, error) {
 		in, err := c.store.InsertSQL(ctx, tx, jobs, c.hints(ctx))
-		return stored{jobs: in}, err
+		if err != nil {
+			return stored{}, err
+		}
+		return stored{jobs: in}, c.hintInsertedSQL(ctx, tx, jobs)
 	})
 }
 

@@ -79,6 +79,9 @@ func (c *Client) copyIn(ctx context.Context, tx pgx.Tx, prepared []*rivertype.Jo
 	} else if _, err := c.store.CopyIn(ctx, tx, jobs, c.hints(ctx)); err != nil {
 		return 0, err
 	}
+	if err := c.hintInserted(ctx, tx, jobs); err != nil {
+		return 0, err
+	}
 	n := 0
 	c.enqueued(prepared, func(i int) bool {
 		in := i >= len(skipped) || !skipped[i]

@@ -56,7 +56,19 @@ func (c *Client) putOwn(ctx context.Context, jobs []store.NewJob) (s stored, err
 			return err
 		})
 	})
-	return s, err
+	if err != nil {
+		return stored{}, err
+	}
+	return s, c.hintInserted(ctx, c.pool, jobs)
+}
+
+// putIn is put in a caller's transaction.
+func (c *Client) putIn(ctx context.Context, tx pgx.Tx, jobs []store.NewJob) (stored, error) {
+	s, err := c.put(ctx, tx, jobs)
+	if err != nil {
+		return stored{}, err
+	}
+	return s, c.hintInserted(ctx, tx, jobs)
 }
 
 // onceMore runs a transaction that inserts jobs, and runs it again if it failed because their ids were taken: another attempt

@@ -40,12 +40,13 @@ func (c *Client) Start(ctx context.Context) error {
 			c.logs.Stop()
 			return fmt.Errorf("start client: %w", err)
 		}
-		if !c.config.PollOnly {
-			c.notifier.Start(ctx)
-		}
 	}
 	if c.duties != nil {
 		c.duties.Start(ctx)
+		c.dues.moves.Store(true)
+	}
+	if !c.config.PollOnly {
+		c.notifier.Start(ctx)
 	}
 	c.running = true
 	return nil
@@ -104,6 +105,7 @@ func (c *Client) stop(ctx context.Context, hard bool) error {
 func (c *Client) stopRest() {
 	c.notifier.Stop()
 	if c.duties != nil {
+		c.dues.moves.Store(false)
 		c.duties.Stop()
 	}
 	if c.logs != nil {
@@ -141,6 +143,7 @@ func (c *Client) newExecutor() *executor.Executor {
 		},
 		OnCancel: func() error { return rivertype.ErrJobCancelledRemotely },
 		OnPause:  c.onPause,
+		TellDue:  c.tellDue,
 		RetryAt: func(t *executor.Task) *time.Time {
 			if w, ok := t.Note.(*work); ok {
 				return w.retryAt()

@@ -2,11 +2,13 @@ package jobs_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
 
 	"github.com/peltonq/pelton/internal/pgtest"
 	"github.com/peltonq/pelton/jobs"
@@ -52,4 +54,62 @@ func TestReturnedRunsWakeSleepers(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitOutcomes(t, pool, id, "returned completed")
+}
+
+// later retries a little later.
+type later struct{}
+
+func (later) NextRetry(*rivertype.JobRow) time.Time { return time.Now().Add(300 * time.Millisecond) }
+
+// A process with the duties and no queues moves, in time, what others schedule for soon.
+func TestDistantMoverHearsOfDueJobs(t *testing.T) {
+	t.Parallel()
+	soon := func() *river.InsertOpts {
+		return &river.InsertOpts{ScheduledAt: time.Now().Add(300 * time.Millisecond)}
+	}
+	for name, schedule := range map[string]func(t *testing.T, pool *pgxpool.Pool, c *jobs.Client){
+		"insert": func(t *testing.T, _ *pgxpool.Pool, c *jobs.Client) { insert(t, c, 1, soon()) },
+		"transaction": func(t *testing.T, pool *pgxpool.Pool, c *jobs.Client) {
+			tx, _ := insertIn(t, pool, c, soon())
+			commit(t, tx)
+		},
+		"bulk": func(t *testing.T, _ *pgxpool.Pool, c *jobs.Client) {
+			if _, err := c.InsertManyFast(t.Context(), []river.InsertManyParams{{Args: taskArgs{}, InsertOpts: soon()}}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"retry": func(t *testing.T, _ *pgxpool.Pool, c *jobs.Client) { insert(t, c, 1, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dsn := schematest.DSN(t)
+			pool := pgtest.Pool(t, dsn)
+			server := config(nil)
+			server.Queues, server.Workers = nil, nil
+			server.SetMoveLook(time.Hour)
+			start(t, pgtest.Pool(t, dsn, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["application_name"] = "server" }), server)
+			pgtest.Eventually(t, patience, func() bool {
+				return one[bool](t, pool, `SELECT EXISTS (SELECT FROM pg_stat_activity
+					WHERE datname = current_database() AND application_name = 'server' AND query LIKE 'LISTEN%')`)
+			}, "the server listens")
+			c := config(func(_ context.Context, job *river.Job[taskArgs]) error {
+				if name == "retry" && job.Attempt == 1 {
+					return errors.New("not yet")
+				}
+				return nil
+			})
+			c.DutiesOff, c.RetryPolicy = true, later{}
+			if name != "retry" { // without a worker: nobody sleeps, and the enqueue hints at nothing
+				schedule(t, pool, newClient(t, pool, c))
+				pgtest.Eventually(t, patience, func() bool {
+					return one[int](t, pool, `SELECT count(*) FROM pelton.job_ready`) == 1
+				}, "the job is moved")
+				return
+			}
+			schedule(t, pool, start(t, pool, c))
+			pgtest.Eventually(t, patience, func() bool {
+				return one[int](t, pool, `SELECT count(*) FROM pelton.job_attempt WHERE outcome = 'completed'`) == 1
+			}, "the job runs")
+		})
+	}
 }

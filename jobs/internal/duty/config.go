@@ -8,6 +8,9 @@ import (
 	"github.com/peltonq/pelton/internal/floor"
 )
 
+// MoveLook is the default of Config.MoveLook.
+const MoveLook = 7500 * time.Millisecond
+
 // Config says how the duties work. Zero fields mean the defaults.
 type Config struct {
 	Log *slog.Logger // defaults to slog's default logger
@@ -57,7 +60,7 @@ func (c Config) withDefaults() Config {
 		c.LostLimit = 5
 	}
 	if c.MoveLook == 0 {
-		c.MoveLook = 7500 * time.Millisecond
+		c.MoveLook = MoveLook
 	}
 	if c.Sweep == 0 {
 		c.Sweep = time.Minute

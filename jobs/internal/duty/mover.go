@@ -20,7 +20,9 @@ const (
 	moveHinted  = 100 * time.Millisecond // between two looks that hints ask for
 	moveAlert   = time.Second            // between two looks while jobs come and go
 	alertFor    = 10 * time.Second       // since the last of them
-	keyPause    = time.Second            // a job whose unique key is just being inserted waits so long
+	moveAlarm   = 250 * time.Millisecond // between two looks in the first second of it
+	alarmFor    = time.Second
+	keyPause    = time.Second // a job whose unique key is just being inserted waits so long
 )
 
 // Mover puts scheduled jobs into the line when their time has come.
@@ -65,7 +67,10 @@ func (m *Mover) Step(ctx context.Context) (time.Duration, error) {
 		m.drawn()
 	}
 	look := m.look
-	if time.Since(m.alert) < alertFor {
+	switch since := time.Since(m.alert); {
+	case since < alarmFor:
+		look = min(look, moveAlarm)
+	case since < alertFor:
 		look = min(look, moveAlert)
 	}
 	if !next.Any {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/peltonq/pelton/jobs/internal/state"
 	"github.com/peltonq/pelton/jobs/internal/store"
@@ -17,6 +18,7 @@ type aftermath struct {
 	voided   []store.Honoured // runs whose cancel is honoured
 	lines    []string         // lines of kinds that jobs were parked into
 	back     []string         // lines that runs went back into at once
+	due      *time.Time       // when the first of the further runs is due
 }
 
 func (a *aftermath) take(t *Task) {
@@ -39,6 +41,9 @@ func (a *aftermath) take(t *Task) {
 		if r.Due == nil && !slices.Contains(a.back, r.Line) {
 			a.back = append(a.back, r.Line)
 		}
+		if r.Due != nil && (a.due == nil || r.Due.Before(*a.due)) {
+			a.due = r.Due
+		}
 	}
 }
 
@@ -56,6 +61,9 @@ func (a *aftermath) settle(ctx context.Context, e *Executor) error {
 	}
 	if len(a.lines) > 0 {
 		errs = append(errs, e.store.Hint(ctx, a.lines))
+	}
+	if a.due != nil && e.config.TellDue(*a.due) {
+		errs = append(errs, e.store.HintDue(ctx, e.store.Pool))
 	}
 	errs = append(errs, e.wakeSleepers(ctx, e.store.Pool, a.back))
 	return errors.Join(errs...)
