@@ -158,7 +158,7 @@ func (w *work) plainly(ctx context.Context) error {
 		timeout = w.client.config.JobTimeout
 	}
 	if timeout > 0 {
-		timed := newTimedContext(ctx, timeout)
+		timed := newTimedContext(ctx, timeout) //nolint:contextcheck // it is made of ctx
 		defer timed.stop()
 		ctx = timed
 	}
