@@ -148,7 +148,7 @@ func (w *work) hooked(ctx context.Context, around *jobPlugins) error {
 }
 
 // plainly decodes the args and calls the worker under its timeout.
-func (w *work) plainly(ctx context.Context) error {
+func (w *work) plainly(ctx context.Context) error { //nolint:contextcheck // the timed context is made of ctx
 	if err := w.unit.unmarshal(); err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (w *work) plainly(ctx context.Context) error {
 		timeout = w.client.config.JobTimeout
 	}
 	if timeout > 0 {
-		timed := newTimedContext(ctx, timeout) //nolint:contextcheck // it is made of ctx
+		timed := newTimedContext(ctx, timeout)
 		defer timed.stop()
 		ctx = timed
 	}
