@@ -55,6 +55,7 @@ func TestLateCommitWakesASleeper(t *testing.T) {
 	pool := schematest.Audited(t)
 	client := start(t, pool, hourly())
 	waitSleeper(t, pool)
+	<-time.After(time.Second) // it has looked once more by now, and waits for a hint
 	tx, id := insertIn(t, pool, client, nil)
 	<-time.After(2500 * time.Millisecond) // longer than anybody polls because writers are open
 	commit(t, tx)

@@ -158,9 +158,9 @@ func (w *work) plainly(ctx context.Context) error {
 		timeout = w.client.config.JobTimeout
 	}
 	if timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, timeout, timeoutError(timeout))
-		defer cancel()
+		timed := newTimedContext(ctx, timeout)
+		defer timed.stop()
+		ctx = timed
 	}
 	return w.unit.work(ctx)
 }
