@@ -27,7 +27,7 @@ func TestGarbageInOneOfAHundredResults(t *testing.T) {
 		if err := b.work(ctx, job); err != nil || job.Args.N != 42 {
 			return err
 		}
-		jobs.Logger(ctx).Info(garbage)
+		jobs.Logger(ctx).InfoContext(ctx, garbage)
 		if _, err := joblog.FromContext(ctx).Stream(joblog.Stdout).Write([]byte(garbage)); err != nil {
 			return err
 		}
