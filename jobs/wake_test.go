@@ -90,8 +90,9 @@ func TestDistantMoverHearsOfDueJobs(t *testing.T) {
 			start(t, pgtest.Pool(t, dsn, func(c *pgxpool.Config) { c.ConnConfig.RuntimeParams["application_name"] = "server" }), server)
 			pgtest.Eventually(t, patience, func() bool {
 				return one[bool](t, pool, `SELECT EXISTS (SELECT FROM pg_stat_activity
-					WHERE datname = current_database() AND application_name = 'server' AND query LIKE 'LISTEN%')`)
-			}, "the server listens")
+					WHERE datname = current_database() AND application_name = 'server' AND query LIKE 'LISTEN%'
+						AND query_start < clock_timestamp() - interval '500 milliseconds')`)
+			}, "the server listens, and has looked")
 			c := config(func(_ context.Context, job *river.Job[taskArgs]) error {
 				if name == "retry" && job.Attempt == 1 {
 					return errors.New("not yet")

@@ -148,7 +148,7 @@ func (w *work) hooked(ctx context.Context, around *jobPlugins) error {
 }
 
 // plainly decodes the args and calls the worker under its timeout.
-func (w *work) plainly(ctx context.Context) error {
+func (w *work) plainly(ctx context.Context) error { //nolint:contextcheck // the timed context is made of ctx
 	if err := w.unit.unmarshal(); err != nil {
 		return err
 	}
