@@ -19,17 +19,42 @@ const bulkStatement = 5 * time.Minute
 // duplicates of unique keys. Made for batches of thousands; a call with unique jobs goes the way of InsertMany. If new ids are
 // taken, which is rare (the clock was set back), all is done once more, hooks and middleware included.
 func (c *Client) InsertManyFast(ctx context.Context, params []river.InsertManyParams) (int, error) {
+	if len(params) == 0 {
+		return 0, nil
+	}
 	n := 0
 	err := c.onceMore(func() error {
-		return c.store.Tx(ctx, store.Limits{Statement: bulkStatement}, func(tx pgx.Tx) (err error) {
-			n, err = c.InsertManyFastTx(ctx, tx, params)
-			return err
-		})
+		draw := c.drawAhead(ctx, len(params))
+		prepared, err := c.prepare(params)
+		if drawn, drawErr := draw(); err == nil && drawErr == nil {
+			return c.store.Tx(ctx, store.Limits{Statement: bulkStatement}, func(tx pgx.Tx) (err error) {
+				n, err = c.insertFast(ctx, tx, prepared, func() (store.Drawn, error) { return drawn, nil })
+				return err
+			})
+		} else if err == nil {
+			err = drawErr
+		}
+		return err
 	})
 	if err != nil {
 		return 0, err
 	}
 	return n, nil
+}
+
+// drawAhead draws ids while the caller does something else; what it returns waits for them.
+func (c *Client) drawAhead(ctx context.Context, n int) func() (store.Drawn, error) {
+	var drawn store.Drawn
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		drawn, err = c.store.DrawIDs(ctx, c.pool, n)
+	}()
+	return func() (store.Drawn, error) {
+		<-done
+		return drawn, err
+	}
 }
 
 // InsertManyFastTx is InsertManyFast in the caller's transaction.
@@ -41,15 +66,21 @@ func (c *Client) InsertManyFastTx(ctx context.Context, tx pgx.Tx, params []river
 	if err != nil {
 		return 0, err
 	}
+	return c.insertFast(ctx, tx, prepared, func() (store.Drawn, error) { return c.store.DrawIDs(ctx, tx, len(params)) })
+}
+
+func (c *Client) insertFast(
+	ctx context.Context, tx pgx.Tx, prepared []*rivertype.JobInsertParams, draw func() (store.Drawn, error),
+) (int, error) {
 	if len(c.plugins.insertMiddleware(prepared)) == 0 {
 		if err := c.plugins.insertBegin(ctx, prepared); err != nil {
 			return 0, err
 		}
-		return c.copyIn(ctx, tx, prepared)
+		return c.copyIn(ctx, tx, prepared, draw)
 	}
 	n := 0
-	_, err = c.plugins.insert(ctx, prepared, func(ctx context.Context) ([]*rivertype.JobInsertResult, error) {
-		if n, err = c.copyIn(ctx, tx, prepared); err != nil {
+	_, err := c.plugins.insert(ctx, prepared, func(ctx context.Context) (_ []*rivertype.JobInsertResult, err error) {
+		if n, err = c.copyIn(ctx, tx, prepared, draw); err != nil {
 			return nil, err
 		}
 		results := make([]*rivertype.JobInsertResult, len(prepared))
@@ -62,7 +93,9 @@ func (c *Client) InsertManyFastTx(ctx context.Context, tx pgx.Tx, params []river
 }
 
 // copyIn puts jobs in by COPY, or by insert_jobs if one of them is unique, and counts those that went in.
-func (c *Client) copyIn(ctx context.Context, tx pgx.Tx, prepared []*rivertype.JobInsertParams) (int, error) {
+func (c *Client) copyIn(
+	ctx context.Context, tx pgx.Tx, prepared []*rivertype.JobInsertParams, draw func() (store.Drawn, error),
+) (int, error) {
 	jobs, err := newJobs(prepared)
 	if err != nil {
 		return 0, err
@@ -76,8 +109,14 @@ func (c *Client) copyIn(ctx context.Context, tx pgx.Tx, prepared []*rivertype.Jo
 		for _, in := range inserted {
 			skipped = append(skipped, in.Skipped)
 		}
-	} else if _, err := c.store.CopyIn(ctx, tx, jobs, c.hints(ctx)); err != nil {
-		return 0, err
+	} else {
+		drawn, err := draw()
+		if err != nil {
+			return 0, err
+		}
+		if err := c.store.CopyIn(ctx, tx, jobs, drawn, c.hints(ctx)); err != nil {
+			return 0, err
+		}
 	}
 	if err := c.hintInserted(ctx, tx, jobs); err != nil {
 		return 0, err
