@@ -70,7 +70,9 @@ func TestFinishWhoseAnswerWasLost(t *testing.T) {
 	c := config(func(context.Context, *river.Job[taskArgs]) error { ran.Add(1); return nil })
 	refused := &refusals{}
 	c.Observer = refused
-	cut := proxy.CutAfterSend(commitAfter("job_attempt (executor"))
+	cut := proxy.CutAfterSend(func(message []byte) bool {
+		return message[0] == 'Q' && bytes.Contains(message, []byte("COPY")) && bytes.Contains(message, []byte("job_attempt"))
+	})
 	client := start(t, through, c)
 	id := insert(t, newClient(t, direct, nil), 1, nil)
 	<-cut

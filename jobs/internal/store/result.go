@@ -23,7 +23,7 @@ type Result struct {
 	Priority  int16
 }
 
-// plain tells whether finish_plain can record it.
+// plain tells whether finish_copy can record it.
 func (r *Result) plain() bool {
 	return r.Outcome == state.Completed && r.Error == "" && r.Output == nil && r.Metadata == nil
 }
