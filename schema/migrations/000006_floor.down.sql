@@ -1,4 +1,3 @@
-DROP FUNCTION pelton.kind_lines(text[], text[]);
 DROP FUNCTION pelton.job_scheduled_first(bigint[], bigint[]);
 DROP FUNCTION pelton.job_ready_first(text[], smallint[], bigint[], bigint[]);
 DROP FUNCTION pelton.position_time(bigint);

@@ -29,21 +29,3 @@ LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET pla
     FROM unnest(froms, uptos) WITH ORDINALITY AS u(low, high, n)
 $$;
 COMMENT ON FUNCTION pelton.job_scheduled_first IS 'least wake time between two positions, by index';
-
--- kind_lines finds the lines of these queues and kinds, 'queue/kind=K', where a ticket stands. A loose index scan: a descent per
--- queue and one more per line found, however many tickets there are.
-CREATE FUNCTION pelton.kind_lines(queues text[], kinds text[]) RETURNS text[]
-LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_custom_plan AS $$
-    WITH RECURSIVE found AS (
-        SELECT q.name, (SELECT r.line FROM pelton.job_ready r
-            WHERE r.line > q.name || '/kind=' AND r.line < q.name || '/kind>' ORDER BY r.line LIMIT 1) AS line
-        FROM unnest(queues) AS q(name)
-        UNION ALL
-        SELECT f.name, (SELECT r.line FROM pelton.job_ready r
-            WHERE r.line > f.line AND r.line < f.name || '/kind>' ORDER BY r.line LIMIT 1)
-        FROM found f WHERE f.line IS NOT NULL
-    )
-    SELECT coalesce(array_agg(f.line), '{}') FROM found f
-    WHERE f.line IS NOT NULL AND substr(f.line, length(f.name || '/kind=') + 1) = ANY (kinds)
-$$;
-COMMENT ON FUNCTION pelton.kind_lines IS 'lines of kinds that hold tickets, by a loose index scan';

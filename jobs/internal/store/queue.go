@@ -50,16 +50,3 @@ func (s *Store) Queues(ctx context.Context, db DB, name string, limit int) ([]*r
 	}
 	return queues, nil
 }
-
-// PausedQueues names the paused queues; "*" stands for all.
-func (s *Store) PausedQueues(ctx context.Context, db DB) ([]string, error) {
-	rows, err := db.Query(ctx, s.sql.Get("paused_queues"))
-	if err != nil {
-		return nil, fmt.Errorf("read paused queues: %w", err)
-	}
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, fmt.Errorf("read paused queues: %w", err)
-	}
-	return names, nil
-}
