@@ -95,6 +95,11 @@ func (s *strand) run(t *testing.T) {
 	}
 	producers.Wait()
 	committed := s.committed.Load()
+	t.Cleanup(func() {
+		if t.Failed() {
+			s.report(t)
+		}
+	})
 	pgtest.Eventually(t, time.Minute, func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -114,6 +119,16 @@ func (s *strand) run(t *testing.T) {
 		t.Fatalf("%d jobs were claimed, want %d", len(s.claimed), committed)
 	}
 	t.Logf("%d jobs", committed)
+}
+
+// report shows what a failure left behind.
+func (s *strand) report(t *testing.T) {
+	t.Helper()
+	var left, chain string
+	err := s.pool.QueryRow(context.Background(), `SELECT
+		(SELECT coalesce(string_agg(r.seq || ' ' || r.job_ids::text || ' ' || r.xmin, E'\n' ORDER BY r.seq), '') FROM pelton.job_ready r),
+		(SELECT string_agg(f.no || ' after ' || f.follows || ' at ' || f.at || ' settled ' || f.settled || ' from ' || coalesce(f.look_from::text, '-') || ' passed ' || coalesce(f.passed::text, '-'), E'\n' ORDER BY f.no) FROM pelton.floor f)`).Scan(&left, &chain)
+	t.Logf("tickets left:\n%s\nfloor:\n%s\n%v", left, chain, err)
 }
 
 const insertTicket = `INSERT INTO pelton.job_ready (priority, line, job_ids)
