@@ -3,12 +3,12 @@ package duty_test
 import (
 	"errors"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/peltonq/pelton/internal/pgtest"
 	"github.com/peltonq/pelton/jobs/internal/duty"
 	"github.com/peltonq/pelton/jobs/internal/state"
 	"github.com/peltonq/pelton/jobs/internal/store"
@@ -23,7 +23,7 @@ const raceSize = 200
 func TestResultsRaceTheReaper(t *testing.T) {
 	t.Parallel()
 	rounds, most := 10, time.Minute
-	if os.Getenv("PELTON_SCENARIOS") == "full" {
+	if pgtest.FullSize() {
 		rounds, most = 1_000_000/raceSize, 6*time.Hour
 	}
 	f := newFixture(t)
