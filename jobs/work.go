@@ -173,6 +173,7 @@ func (w *work) result(ctx context.Context, ended ending) {
 		StartedAt: &t.StartedAt, EndedAt: t.Now(), Line: t.Line, Priority: t.Job.Priority,
 	}
 	r.Output, r.Metadata = w.record.take()
+	r.Carried = carried(t)
 	if ended.err == nil {
 		return
 	}
