@@ -25,22 +25,22 @@ var ErrJobLost = errors.New("this run of the job was ended by somebody else")
 
 type workKey struct{}
 
-// workContext is a worker's context: it carries the work, and its log for package joblog.
+// workContext is a worker's context: it carries the work, and its log for package joblog. It is part of the work itself.
 type workContext struct {
-	context.Context //nolint:containedctx // it is one
+	lazyContext
 
 	work *work
 }
 
 // Value implements context.Context.
-func (c workContext) Value(key any) any {
+func (c *workContext) Value(key any) any {
 	switch {
 	case key == workKey{}:
 		return c.work
 	case joblog.IsContextKey(key):
 		return c.work.log
 	}
-	return c.Context.Value(key)
+	return c.made().Value(key)
 }
 
 func workOf(ctx context.Context) *work {
@@ -168,6 +168,9 @@ func CompleteTx[T river.JobArgs](ctx context.Context, tx pgx.Tx, job *river.Job[
 	}
 	r.Output, r.Metadata = w.record.take()
 	r.Carried = carried(t)
+	if w.mark != nil {
+		r.FlowRun, r.FlowNode = w.mark.Run, w.mark.Node
+	}
 	t.Apart.Store(true)
 	ours, err := w.client.store.InsertAttemptTx(ctx, tx, t.Executor, r)
 	if err != nil {

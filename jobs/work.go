@@ -12,6 +12,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/peltonq/pelton/jobs/internal/executor"
+	"github.com/peltonq/pelton/jobs/internal/mark"
 	"github.com/peltonq/pelton/jobs/internal/state"
 	"github.com/peltonq/pelton/jobs/internal/store"
 	"github.com/peltonq/pelton/jobs/joblog"
@@ -49,39 +50,43 @@ func newRunner(c *Client) *runner {
 
 // Run works one task and fills its result.
 func (r *runner) Run(ctx context.Context, t *executor.Task) {
-	t.StartedAt = t.Now()
+	w := &work{client: r.client, task: t, started: time.Now()}
+	t.StartedAt = t.At(w.started)
 	kind := r.kinds[t.Job.Kind]
-	w := &work{client: r.client, task: t}
 	w.row = &w.own
 	r.fillRow(w.row, t)
 	w.unit = kind.unit(w.row)
-	t.Note = w
-	ctx, cancel := context.WithCancelCause(ctx)
-	t.Bind(cancel)
+	w.mark = mark.Of(t.Job.Metadata)
 	w.log = r.client.logs.Run(t.ID, int(t.Run))
-	ended := ending{err: errors.New("the worker ended its goroutine by runtime.Goexit")}
+	w.ctx.Context, w.ctx.work = ctx, w
+	t.Note = w
+	t.Bind(&w.ctx)
+	ended := ending{err: errGoexit}
 	defer func() {
-		w.end(ctx, ended)
-		cancel(nil)
+		w.end(ended)
+		w.ctx.End(nil)
 	}()
-	ended = w.do(workContext{ctx, w}, kind.around) //nolint:contextcheck // a context of our own around the task's
+	ended = w.do(kind.around)
 }
+
+var errGoexit = errors.New("the worker ended its goroutine by runtime.Goexit")
 
 // logPatience is how long the end of a run waits for the rest of its log to be stored; after that it is stored later.
 const logPatience = 2 * time.Second
 
 // end stores the rest of the job's log and decides what the end of the work means.
-func (w *work) end(ctx context.Context, ended ending) {
-	w.closeLog(ctx)
-	w.result(ctx, ended)
+func (w *work) end(ended ending) {
+	if w.log.Used() {
+		w.closeLog()
+	} else {
+		_ = w.log.Close(&w.ctx) // nothing to store
+	}
+	w.result(ended)
 }
 
-func (w *work) closeLog(ctx context.Context) {
-	if w.log.Used() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), logPatience)
-		defer cancel()
-	}
+func (w *work) closeLog() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(&w.ctx), logPatience)
+	defer cancel()
 	if err := w.log.Close(ctx); err != nil {
 		w.client.log.WarnContext(ctx, "the rest of a job's log is stored later", "job_id", w.row.ID, "error", err)
 	}
@@ -89,14 +94,18 @@ func (w *work) closeLog(ctx context.Context) {
 
 // work is one run of a job while it is worked.
 type work struct {
-	client *Client
-	task   *executor.Task
-	row    *rivertype.JobRow // own
-	own    rivertype.JobRow  // kept here, so that a run makes one object less
-	unit   workUnit
-	log    *joblog.Run
-	record recorded
-	known  bool // the args were decoded
+	client  *Client
+	task    *executor.Task
+	started time.Time         // by this process's clock
+	ctx     workContext       // the run's: it ends when the run is to end
+	timed   lazyContext       // the worker's, under its timeout
+	row     *rivertype.JobRow // own
+	own     rivertype.JobRow  // kept here, so that a run makes one object less
+	unit    workUnit
+	log     *joblog.Run
+	record  recorded
+	known   bool       // the args were decoded
+	mark    *mark.Mark // nil: no node of a flow
 }
 
 // ending is how the work ended.
@@ -107,7 +116,7 @@ type ending struct {
 }
 
 // do calls the worker inside hooks and middleware, and catches its panic.
-func (w *work) do(ctx context.Context, around *jobPlugins) (ended ending) {
+func (w *work) do(around *jobPlugins) (ended ending) {
 	defer func() {
 		if p := recover(); p != nil {
 			ended = ending{err: fmt.Errorf("%v", p), panicked: p, trace: string(debug.Stack())}
@@ -115,10 +124,10 @@ func (w *work) do(ctx context.Context, around *jobPlugins) (ended ending) {
 	}()
 	if len(around.works) == 0 && len(around.begins) == 0 && len(around.ends) == 0 {
 		if own := w.unit.middleware(); len(own) == 0 {
-			return ending{err: w.plainly(ctx)}
+			return ending{err: w.plainly(&w.ctx, w.started)}
 		}
 	}
-	return ending{err: w.wrapped(ctx, around)}
+	return ending{err: w.wrapped(&w.ctx, around)}
 }
 
 // wrapped runs the work inside the client's middleware, the first one outermost, then the worker's own.
@@ -140,33 +149,42 @@ func (w *work) hooked(ctx context.Context, around *jobPlugins) error {
 			return err
 		}
 	}
-	err := w.plainly(ctx)
+	err := w.plainly(ctx, time.Now())
 	for _, h := range around.ends {
 		err = h.WorkEnd(ctx, w.row, err)
 	}
 	return err
 }
 
-// plainly decodes the args and calls the worker under its timeout.
-func (w *work) plainly(ctx context.Context) error { //nolint:contextcheck // the timed context is made of ctx
+// plainly decodes the args and calls the worker under its timeout, which counts from now. A middleware that calls it twice gets
+// a second context.
+func (w *work) plainly(ctx context.Context, now time.Time) error {
 	if err := w.unit.unmarshal(); err != nil {
 		return err
 	}
 	w.known = true
 	timeout := w.unit.timeout()
+	if w.mark != nil && w.mark.Timeout > 0 {
+		timeout = time.Duration(w.mark.Timeout * float64(time.Second))
+	}
 	if timeout == 0 {
 		timeout = w.client.config.JobTimeout
 	}
 	if timeout > 0 {
-		timed := newTimedContext(ctx, timeout)
-		defer timed.stop()
+		timed := &w.timed
+		if timed.Context != nil {
+			timed = &lazyContext{}
+		}
+		timed.Context = ctx
+		timed.limit(now, timeout)
+		defer timed.End(nil)
 		ctx = timed
 	}
 	return w.unit.work(ctx)
 }
 
 // result decides what the run's end means.
-func (w *work) result(ctx context.Context, ended ending) {
+func (w *work) result(ended ending) {
 	t, r := w.task, &w.task.Result
 	*r = store.Result{
 		JobID: t.Job.ID, Run: t.Run, Attempt: t.Attempts + 1, Outcome: state.Completed,
@@ -174,10 +192,13 @@ func (w *work) result(ctx context.Context, ended ending) {
 	}
 	r.Output, r.Metadata = w.record.take()
 	r.Carried = carried(t)
+	if w.mark != nil {
+		r.FlowRun, r.FlowNode = w.mark.Run, w.mark.Node
+	}
 	if ended.err == nil {
 		return
 	}
-	cause := context.Cause(ctx)
+	cause := context.Cause(&w.ctx)
 	var snooze *rivertype.JobSnoozeError
 	var cancelled *rivertype.JobCancelError
 	switch {
@@ -191,7 +212,7 @@ func (w *work) result(ctx context.Context, ended ending) {
 	}
 	r.Error, r.Trace = cleanText(w.errorText(ended.err, cause)), cleanText(ended.trace)
 	switch {
-	case cancelled != nil, errors.Is(cause, rivertype.ErrJobCancelledRemotely), w.handled(ctx, ended):
+	case cancelled != nil, errors.Is(cause, rivertype.ErrJobCancelledRemotely), w.handled(&w.ctx, ended):
 		r.Outcome = state.Cancelled
 	case r.Attempt >= t.Job.MaxAttempts:
 		r.Outcome = state.Discarded
@@ -267,6 +288,9 @@ func (w *work) retryAt() *time.Time {
 
 // nextRetry survives policies that panic: then the default policy counts.
 func (w *work) nextRetry() (next time.Time) {
+	if w.mark != nil && w.mark.Retry != nil {
+		return time.Now().Add(w.mark.Retry.Wait(w.row.Attempt))
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			w.client.log.Error("retry policy panicked; the default one counts", "job_id", w.row.ID, "panic", p)

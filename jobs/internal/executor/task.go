@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,10 +28,12 @@ type Task struct {
 	// Apart is set when the run was completed in a transaction of the worker's that may still be open.
 	Apart atomic.Bool // the worker may set it while the executor looks on
 
-	lease  leaseKey
-	claim  *claimTime
-	cancel atomic.Pointer[context.CancelCauseFunc]
-	cause  atomic.Pointer[error] // why it was to end, maybe before it was bound
+	lease leaseKey
+	claim *claimTime
+
+	mu    sync.Mutex
+	bound Ender
+	cause error // why it was to end, maybe before it was bound
 
 	voidSeen atomic.Bool // a cancel of this run is written down
 }
@@ -42,8 +45,11 @@ type claimTime struct {
 }
 
 // Now is the database's time, as far as this process can tell without asking.
-func (t *Task) Now() time.Time {
-	return t.claim.database.Add(time.Since(t.claim.local))
+func (t *Task) Now() time.Time { return t.At(time.Now()) }
+
+// At puts a moment of this process on the database's clock.
+func (t *Task) At(local time.Time) time.Time {
+	return t.claim.database.Add(local.Sub(t.claim.local))
 }
 
 // Runner works tasks. Run must fill the task's Result, whatever the worker does, and must not panic. It calls the task's Bind.
@@ -51,18 +57,31 @@ type Runner interface {
 	Run(ctx context.Context, t *Task)
 }
 
+// Ender is what can be told to end, and why: a task's context. Of several calls the first one counts.
+type Ender interface {
+	End(cause error)
+}
+
 // Bind lets the executor end the task's context from now on. If it wanted to before, the context ends at once.
-func (t *Task) Bind(cancel context.CancelCauseFunc) {
-	t.cancel.Store(&cancel)
-	if cause := t.cause.Load(); cause != nil {
-		cancel(*cause)
+func (t *Task) Bind(e Ender) {
+	t.mu.Lock()
+	t.bound = e
+	cause := t.cause
+	t.mu.Unlock()
+	if cause != nil {
+		e.End(cause)
 	}
 }
 
-// end ends the task's context, or will when it is bound. Of Bind and end, each writes its part before it reads the other's.
+// end ends the task's context, or will when it is bound.
 func (t *Task) end(cause error) {
-	t.cause.CompareAndSwap(nil, &cause)
-	if cancel := t.cancel.Load(); cancel != nil {
-		(*cancel)(cause)
+	t.mu.Lock()
+	if t.cause == nil {
+		t.cause = cause
+	}
+	bound := t.bound
+	t.mu.Unlock()
+	if bound != nil {
+		bound.End(cause)
 	}
 }

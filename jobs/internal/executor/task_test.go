@@ -14,8 +14,12 @@ func TestEndOfATaskBeforeItIsBound(t *testing.T) {
 	task.end(second)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	task.Bind(cancel)
+	task.Bind(ender(cancel))
 	if got := context.Cause(ctx); !errors.Is(got, first) {
 		t.Errorf("the context ended by %v, want %v", got, first)
 	}
 }
+
+type ender context.CancelCauseFunc
+
+func (e ender) End(cause error) { e(cause) }
