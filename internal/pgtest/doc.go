@@ -14,7 +14,7 @@
 //	}
 //
 // The server is fast and forgetful (fsync is off). A test that kills or restarts a server takes one of its own from
-// [NewCluster]. [Proxy] stands between a client and the server and breaks the connection in the middle of things.
+// [NewCluster], and a copy that follows it from [NewStandby]. [Proxy] stands between a client and the server and breaks the connection in the middle of things.
 //
 // # Environment
 //
