@@ -79,7 +79,7 @@ func (c *Cache) lay(ctx context.Context, version int64) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("files of version %d: %w", version, err)
 	}
-	defer os.RemoveAll(draft) //nolint:errcheck // a leftover is swept later
+	defer os.RemoveAll(draft)                      //nolint:errcheck // a leftover is swept later
 	if err := os.Chmod(draft, 0o755); err != nil { //nolint:gosec // as above
 		return "", fmt.Errorf("files of version %d: %w", version, err)
 	}
