@@ -59,6 +59,7 @@ CREATE TABLE pelton.flow_run (
     before bigint,                      -- the run that this one follows by its pipeline option
     priority integer NOT NULL DEFAULT 5, -- among waiting runs of the flow, higher first
     pipeline smallint NOT NULL DEFAULT 0, -- 1 to 3: how closely it follows
+    followed boolean NOT NULL DEFAULT false, -- a later run follows this one
     flow text COLLATE "C" NOT NULL,
     status text NOT NULL,
     created_by text NOT NULL,

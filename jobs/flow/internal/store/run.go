@@ -29,6 +29,7 @@ type Run struct {
 	State     json.RawMessage `json:"-"`
 	ProjectID int64           `json:"-"`
 	Format    string          `json:"-"`
+	Followed  bool            `json:"-"`
 }
 
 // Node is a node's row.
@@ -262,6 +263,22 @@ func (s *Store) FireTimers(ctx context.Context, n int) (fired int64, next time.D
 func (s *Store) Live(ctx context.Context) (int64, error) {
 	row, err := one[struct{ N int64 }](ctx, s, s.Pool, "live")
 	return row.N, err
+}
+
+// Follow notes that a run is followed by a later one. Its row's lock must be held.
+func (s *Store) Follow(ctx context.Context, tx pgx.Tx, run int64) error {
+	_, err := s.exec(ctx, tx, "follow", run)
+	return err
+}
+
+// Followers lists the live runs that follow a run.
+func (s *Store) Followers(ctx context.Context, tx pgx.Tx, run Run) ([]int64, error) {
+	return column[int64](ctx, s, tx, "followers", run.ProjectID, run.Flow, run.ID)
+}
+
+// Killing lists the jobs of live runs' nodes that are to be cancelled and have not ended.
+func (s *Store) Killing(ctx context.Context) ([]int64, error) {
+	return column[int64](ctx, s, s.Pool, "killing")
 }
 
 // ReportMissed finds jobs of live runs' nodes that ended without a report, as those do that a person cancelled while they waited,

@@ -2,7 +2,6 @@
 WITH node AS MATERIALIZED (
     SELECT n.run_id, n.no, n.job_id FROM pelton.flow_run r JOIN pelton.flow_node n ON n.run_id = r.id
     WHERE r.ended_at IS NULL AND n.status IN ('QUEUED', 'RUNNING', 'KILLING') AND n.job_id IS NOT NULL
-        AND n.queued_at < clock_timestamp() - interval '2 seconds'
         AND NOT EXISTS (SELECT FROM pelton.flow_report f WHERE f.run_id = n.run_id AND f.node = n.no AND f.job_id = n.job_id)
 ), ended AS (
     SELECT n.run_id, n.no, n.job_id, a.outcome, a.attempt, a.started_at, a.ended_at, a.error, a.output, a.run IS NULL AS gone
