@@ -191,6 +191,7 @@ func (w *work) result(ended ending) {
 		StartedAt: &t.StartedAt, EndedAt: t.Now(), Line: t.Line, Priority: t.Job.Priority,
 	}
 	r.Output, r.Metadata = w.record.take()
+	r.Carried = carried(t)
 	if w.mark != nil {
 		r.FlowRun, r.FlowNode = w.mark.Run, w.mark.Node
 	}

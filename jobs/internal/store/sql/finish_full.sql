@@ -3,15 +3,15 @@
 -- for good. Sorted by key.
 WITH input AS MATERIALIZED (
     SELECT * FROM unnest($2::bigint[], $3::integer[], $4::smallint[], $5::text[], $6::timestamptz[], $7::timestamptz[],
-        $8::timestamptz[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::smallint[],
-        $15::bigint[], $16::integer[])
-        AS u(job_id, run, attempt, outcome, started_at, ended_at, due, error, trace, output, metadata, line, priority, flow_run,
-            flow_node)
+        $8::timestamptz[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::smallint[],
+        $16::bigint[], $17::integer[])
+        AS u(job_id, run, attempt, outcome, started_at, ended_at, due, error, trace, output, metadata, carried, line, priority,
+            flow_run, flow_node)
 ), done AS (
     INSERT INTO pelton.job_attempt (job_id, executor, run, attempt, outcome, started_at, ended_at, due, error, trace, output,
-        metadata)
+        metadata, carried)
     SELECT job_id, $1, run, attempt, outcome::pelton.outcome, started_at, ended_at, due, error, trace, output::json,
-        metadata::jsonb
+        metadata::jsonb, carried::jsonb
     FROM input ORDER BY job_id, run
     ON CONFLICT DO NOTHING
     RETURNING job_id, run, attempt, outcome, due
