@@ -120,6 +120,11 @@ func (s *Store) Nodes(ctx context.Context, db DB, run int64) ([]Node, error) {
 	return all[Node](ctx, s, db, "nodes", run)
 }
 
+// ShownNodes is Nodes for people: a node whose job is being worked is RUNNING.
+func (s *Store) ShownNodes(ctx context.Context, run int64) ([]Node, error) {
+	return all[Node](ctx, s, s.Pool, "shown_nodes", run)
+}
+
 // WriteNodes stores nodes that changed.
 func (s *Store) WriteNodes(ctx context.Context, tx pgx.Tx, run int64, nodes []Node) error {
 	return s.putNodes(ctx, tx, "update_nodes", run, nodes)
