@@ -105,6 +105,9 @@ func (s *Store) returned(ctx context.Context, db DB, leases []Ticket) ([]*Result
 // DueHint is the payload that tells movers of a run due soon.
 const DueHint = "due:"
 
+// FlowHint is the payload that tells whoever advances flows that there is something to do.
+const FlowHint = "flow:"
+
 // HintDue tells movers of a run due soon, in db's transaction if it is one.
 func (s *Store) HintDue(ctx context.Context, db DB) error {
 	if _, err := db.Exec(ctx, s.sql.Get("hint_due")); err != nil {
