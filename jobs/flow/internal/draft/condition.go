@@ -3,6 +3,7 @@ package draft
 import (
 	"math/bits"
 
+	"github.com/peltonq/pelton/jobs/flow/internal/cond"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 )
 
@@ -16,12 +17,12 @@ func (c *checker) conditions(s *Set, prefix string, numbers map[string]int) {
 		if n.Condition == "" {
 			continue
 		}
-		jobs, err := c.rules.condition(n.Condition)
+		expr, err := cond.Parse(n.Condition)
 		if err != nil {
-			c.fault(n, prefix, "condition", "condition: %v", err)
+			c.fault(n, prefix, "condition", "%v", err)
 			continue
 		}
-		for _, name := range jobs {
+		for _, name := range expr.Jobs() {
 			of, ok := numbers[name]
 			switch {
 			case !ok:

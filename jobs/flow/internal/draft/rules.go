@@ -22,9 +22,6 @@ type Rules struct {
 
 	// MaxXms and MaxXmx are the greatest heaps that a Java process may ask for, in bytes. Default to 1 GiB and 2 GiB.
 	MaxXms, MaxXmx int64
-
-	// Condition parses a condition and returns the names of the nodes that it refers to. Nil: conditions are not looked at.
-	Condition func(text string) (jobs []string, err error)
 }
 
 var builtIn = []string{graph.TypeCommand, graph.TypeJavaProcess, graph.TypeNoop, graph.TypeFlow}
@@ -41,16 +38,6 @@ func (r Rules) withDefaults() Rules {
 
 func (r Rules) knows(typ string) bool {
 	return slices.Contains(builtIn, typ) || slices.Contains(r.Types, typ)
-}
-
-// condition returns the names that a condition refers to, each once.
-func (r Rules) condition(text string) ([]string, error) {
-	if r.Condition == nil {
-		return nil, nil
-	}
-	jobs, err := r.Condition(text)
-	slices.Sort(jobs)
-	return slices.Compact(jobs), err
 }
 
 // parseMemory reads a size as Java's -Xmx takes it: "512M", "2g", "1024".

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/peltonq/pelton/jobs/flow/internal/bundle"
+	"github.com/peltonq/pelton/jobs/flow/internal/cond"
 	"github.com/peltonq/pelton/jobs/flow/internal/draft"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 )
@@ -60,6 +61,9 @@ func set(s *draft.Set, prefix string, around []graph.Config, report *draft.Repor
 		}
 		if _, own := n.Config["retry.backoff"]; own && n.Type != graph.TypeFlow && !n.Retry.Set && !has("retries") {
 			a.note("retry.backoff", "retry.backoff without retries: the job is not tried again")
+		}
+		if e, err := cond.Parse(n.Condition); err == nil && !e.Required() {
+			a.note("condition", "condition: its macro is not joined by && alone; Azkaban would want it to hold whatever the rest says")
 		}
 		if n.Type == graph.TypeCommand {
 			commands(n.Config, a)

@@ -57,7 +57,7 @@ func surprises(line string) []string {
 		case r == '*' || r == '?' && at(i+1) == '.':
 			add(string(r) + " stands for no file names" + instead)
 		case strings.ContainsRune("“”‘’", r):
-			add(string(r) + " is a letter, not a quote: words are split inside it")
+			add("curly quotes (“ ” ‘ ’) are letters: words are split inside them")
 		case r == '~' && (i == 0 || runes[i-1] == ' ') && (at(i+1) == '/' || at(i+1) == ' ' || at(i+1) == 0):
 			add("~ is not the home directory" + instead)
 		case r == '\n' && strings.TrimSpace(string(runes[i:])) != "":
