@@ -70,7 +70,7 @@ const (
 // ask writes down what is wanted of a run, if it makes sense now; a scheduler does it.
 func (c *Client) ask(ctx context.Context, run int64, action string, when phase, paths []string) error {
 	err := c.store.Tx(ctx, func(tx pgx.Tx) error {
-		r, err := c.store.Lock(ctx, tx, run, true)
+		r, err := c.store.Lock(ctx, tx, run)
 		if err != nil {
 			return notFound(err, "there is no run %d", run)
 		}

@@ -91,7 +91,7 @@ func (c *Client) runTx(ctx context.Context, tx pgx.Tx, p RunParams) (int64, erro
 		return 0, err
 	}
 	r := store.NewRun{
-		VersionID: version.ID, Flow: p.Flow, Status: decide.RunPreparing.String(), By: c.jobs.Actor(ctx), Node: decide.Ready.String(),
+		VersionID: version.ID, Flow: p.Flow, Status: decide.Preparing.String(), By: c.jobs.Actor(ctx), Node: decide.Ready.String(),
 		Priority: cmp.Or(o.Priority, g.Opts.Priority, defaultPriority), Paths: make([]string, len(g.Nodes)),
 	}
 	for i := range g.Nodes {
@@ -103,7 +103,7 @@ func (c *Client) runTx(ctx context.Context, tx pgx.Tx, p RunParams) (int64, erro
 		case Skip:
 			return 0, &RunningError{live[n-1].ID, p.Flow}
 		case Queue:
-			r.Status, begin = decide.RunQueued.String(), false
+			r.Status, begin = decide.Queued.String(), false
 		case Pipeline1, Pipeline2, Pipeline3:
 			r.Before = &live[n-1].ID
 			r.Pipeline, _ = strconv.Atoi(string(o.Concurrent[len(o.Concurrent)-1:]))
@@ -134,7 +134,7 @@ const defaultPriority = 5
 
 // follow notes that the run before is followed, under its row's lock: from then on it tells its followers of its nodes' ends.
 func (c *Client) follow(ctx context.Context, tx pgx.Tx, before int64) error {
-	if _, err := c.store.Lock(ctx, tx, before, true); err != nil {
+	if _, err := c.store.Lock(ctx, tx, before); err != nil {
 		return err
 	}
 	return c.store.Follow(ctx, tx, before)

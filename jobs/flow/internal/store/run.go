@@ -26,7 +26,6 @@ type Run struct {
 	Pipeline  int             `json:"pipeline,omitempty"`
 	Priority  int             `json:"priority"`
 	Options   json.RawMessage `json:"options"`
-	State     json.RawMessage `json:"-"`
 	ProjectID int64           `json:"-"`
 	Format    string          `json:"-"`
 	Followed  bool            `json:"-"`
@@ -44,8 +43,10 @@ type Node struct {
 	StartedAt *time.Time      `json:"started_at,omitempty"`
 	EndedAt   *time.Time      `json:"ended_at,omitempty"`
 	Template  *int32          `json:"-"`
+	Index     *int32          `json:"-"`
 	Item      *string         `json:"item,omitempty"`
-	Error     *string         `json:"error,omitempty"`
+	Reason    *string         `json:"reason,omitempty"`
+	Held      *string         `json:"held_by,omitempty"`
 	Outputs   json.RawMessage `json:"outputs,omitempty"`
 	Jobs      []int64         `json:"earlier_jobs,omitempty"`
 }
@@ -62,6 +63,12 @@ type NewRun struct {
 	Options   []byte
 	Paths     []string // of its nodes
 	Node      string   // their status
+}
+
+// LockProjectID is LockProject by the project's id.
+func (s *Store) LockProjectID(ctx context.Context, tx pgx.Tx, id int64) error {
+	_, err := s.exec(ctx, tx, "lock_project_id", id)
+	return err
 }
 
 // LockProject has the creations of runs of one project follow each other. Returns the project's id.
@@ -86,16 +93,22 @@ func (s *Store) CreateRun(ctx context.Context, tx pgx.Tx, r NewRun) (int64, erro
 	return row.ID, err
 }
 
-// Lock locks a run's row and reads it. ErrNotFound if there is none, or somebody else has locked it and wait is false.
-func (s *Store) Lock(ctx context.Context, tx pgx.Tx, run int64, wait bool) (Run, error) {
-	name := "lock_run"
-	if wait {
-		name = "lock_run_wait"
-	}
-	if _, err := one[struct{ ID int64 }](ctx, s, tx, name, run); err != nil {
+// Lock locks a run's row and reads it. ErrNotFound if there is none.
+func (s *Store) Lock(ctx context.Context, tx pgx.Tx, run int64) (Run, error) {
+	if _, err := one[struct{ ID int64 }](ctx, s, tx, "lock_run_wait", run); err != nil {
 		return Run{}, err
 	}
 	return s.Run(ctx, tx, run)
+}
+
+// TryLock is Lock that waits for nobody, and also tells the database's time. ErrNotFound also if somebody else has locked the row.
+func (s *Store) TryLock(ctx context.Context, tx pgx.Tx, run int64) (r Run, now time.Time, err error) {
+	row, err := one[struct{ Now time.Time }](ctx, s, tx, "lock_run", run)
+	if err != nil {
+		return Run{}, time.Time{}, err
+	}
+	r, err = s.Run(ctx, tx, run)
+	return r, row.Now, err
 }
 
 // Run reads a run.
@@ -159,8 +172,10 @@ type nodeRecord struct {
 	StartedAt *time.Time      `json:"started_at"`
 	EndedAt   *time.Time      `json:"ended_at"`
 	Template  *int32          `json:"template"`
+	Index     *int32          `json:"index"`
 	Item      *string         `json:"item"`
-	Error     *string         `json:"error"`
+	Reason    *string         `json:"reason"`
+	Held      *string         `json:"held"`
 	Outputs   json.RawMessage `json:"outputs"`
 	Jobs      []int64         `json:"jobs"`
 }
@@ -176,9 +191,9 @@ func columnsOf(nodes []Node) []nodeRecord {
 	return list
 }
 
-// WriteRun stores what is known of a run as a whole, and raises its step.
-func (s *Store) WriteRun(ctx context.Context, tx pgx.Tx, run int64, status string, state []byte, started, ended bool) error {
-	_, err := s.exec(ctx, tx, "write_run", run, status, state, started, ended)
+// WriteRun stores a run's status, and raises its step.
+func (s *Store) WriteRun(ctx context.Context, tx pgx.Tx, run int64, status string, started, ended bool) error {
+	_, err := s.exec(ctx, tx, "write_run", run, status, started, ended)
 	return err
 }
 

@@ -131,7 +131,7 @@ func TestSweepKeepsWhatRunsNeed(t *testing.T) {
 	if got := left(); got != "2 4, 3, 1" {
 		t.Errorf("left %s while the run lives, want versions 2 and 4, 3 contents, 1 node", got)
 	}
-	err = s.Tx(t.Context(), func(tx pgx.Tx) error { return s.WriteRun(t.Context(), tx, run, "SUCCEEDED", []byte("{}"), true, true) })
+	err = s.Tx(t.Context(), func(tx pgx.Tx) error { return s.WriteRun(t.Context(), tx, run, "SUCCEEDED", true, true) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,12 +182,12 @@ func TestRunsAndReports(t *testing.T) {
 	}
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	err = s.Tx(t.Context(), func(tx pgx.Tx) error {
-		run, err := s.Lock(t.Context(), tx, ids[2], false)
+		run, _, err := s.TryLock(t.Context(), tx, ids[2])
 		if err != nil || run.Flow != "f" || run.Version != 1 || string(run.Options) != `{"a":1}` {
 			return fmt.Errorf("locked %+v (%w)", run, err)
 		}
 		if other := s.Tx(t.Context(), func(tx pgx.Tx) error {
-			_, err := s.Lock(t.Context(), tx, ids[2], false)
+			_, _, err := s.TryLock(t.Context(), tx, ids[2])
 			return err
 		}); !errors.Is(other, store.ErrNotFound) {
 			return fmt.Errorf("locked twice: %w", other)
@@ -201,7 +201,7 @@ func TestRunsAndReports(t *testing.T) {
 		}}); err != nil {
 			return err
 		}
-		if err := s.AddNodes(t.Context(), tx, ids[2], []store.Node{{No: 2, Path: "b[0]", Status: "READY", Template: new(int32(1)), Item: new("x")}}); err != nil {
+		if err := s.AddNodes(t.Context(), tx, ids[2], []store.Node{{No: 2, Path: "b[0]", Status: "READY", Template: new(int32(1)), Index: new(int32(0)), Item: new("x")}}); err != nil {
 			return err
 		}
 		if err := s.SetTimers(t.Context(), tx, ids[2], []store.Timer{{Node: -1, What: "late", After: time.Hour}, {Node: 1, What: "now"}}); err != nil {
