@@ -552,7 +552,7 @@ func (s *step) jobOf(n int) (river.InsertManyParams, error) {
 	if err != nil {
 		return river.InsertManyParams{}, err
 	}
-	k := mark.Mark{Run: l.run.ID, Node: int32(n), Try: state.Try, Timeout: s.timeout(n, spec), Retry: retryOf(spec.Retry)}
+	k := mark.Mark{Run: l.run.ID, Node: int32(n), Path: m.Path(n), Try: state.Try, Timeout: s.timeout(n, spec), Retry: retryOf(spec.Retry)}
 	metadata, err := k.Metadata()
 	if err != nil {
 		return river.InsertManyParams{}, err

@@ -57,7 +57,7 @@ func (c *Client) read(ctx context.Context, db store.DB, run store.Run) (*loaded,
 	if l.graph, err = c.store.Graph(ctx, db, run.VersionID, run.Flow); err != nil {
 		return nil, err
 	}
-	l.children = l.graph.Children()
+	l.children = l.graph.Index().Children
 	if l.rows, err = c.store.Nodes(ctx, db, run.ID); err != nil {
 		return nil, err
 	}

@@ -152,10 +152,9 @@ func notFound(err error, format string, args ...any) error {
 
 // nodeOf finds a node by its path.
 func nodeOf(g *graph.Flow, path string) (int, error) {
-	for i := range g.Nodes {
-		if g.Nodes[i].Path == path {
-			return i, nil
-		}
+	no := g.Find(path)
+	if no < 0 {
+		return 0, fmt.Errorf("flow %s has no node %q: %w", g.Name, path, ErrNotFound)
 	}
-	return 0, fmt.Errorf("flow %s has no node %q: %w", g.Name, path, ErrNotFound)
+	return no, nil
 }
