@@ -3,7 +3,6 @@ package flow_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/riverqueue/river"
 
 	"github.com/peltonq/pelton/internal/pgtest"
 	"github.com/peltonq/pelton/jobs"
@@ -216,6 +214,4 @@ nodes:
 			}
 		}
 	}
-	_ = fmt.Sprint
-	_ = river.JobCancel
 }

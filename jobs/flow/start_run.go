@@ -91,11 +91,11 @@ func (c *Client) runTx(ctx context.Context, tx pgx.Tx, p RunParams) (int64, erro
 		return 0, err
 	}
 	r := store.NewRun{
-		VersionID: version.ID, Flow: p.Flow, Status: decide.Preparing.String(), By: c.jobs.Actor(ctx), Node: decide.Ready.String(),
-		Priority: cmp.Or(o.Priority, g.Opts.Priority, defaultPriority), Paths: make([]string, len(g.Nodes)),
+		VersionID: version.ID, Flow: p.Flow, Status: decide.Preparing.String(), By: c.jobs.Actor(ctx),
+		Priority: cmp.Or(o.Priority, g.Opts.Priority, defaultPriority),
 	}
-	for i := range g.Nodes {
-		r.Paths[i] = g.Nodes[i].Path
+	if r.Paths, r.Statuses, err = newNodes(g, o.Disabled); err != nil {
+		return 0, err
 	}
 	begin := true
 	if n := len(live); n > 0 {
@@ -131,6 +131,23 @@ func (c *Client) runTx(ctx context.Context, tx pgx.Tx, p RunParams) (int64, erro
 }
 
 const defaultPriority = 5
+
+// newNodes are the paths and statuses of a new run's nodes.
+func newNodes(g *graph.Flow, disabled []string) (paths, statuses []string, err error) {
+	plan, err := decide.NewPlan(g)
+	if err != nil {
+		return nil, nil, err
+	}
+	nodes, err := plan.NewNodes(disabled...)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range nodes {
+		paths = append(paths, g.Nodes[i].Path)
+		statuses = append(statuses, nodes[i].Status.String())
+	}
+	return paths, statuses, nil
+}
 
 // follow notes that the run before is followed, under its row's lock: from then on it tells its followers of its nodes' ends.
 func (c *Client) follow(ctx context.Context, tx pgx.Tx, before int64) error {

@@ -62,7 +62,7 @@ type NewRun struct {
 	Priority  int
 	Options   []byte
 	Paths     []string // of its nodes
-	Node      string   // their status
+	Statuses  []string // of its nodes
 }
 
 // LockProjectID is LockProject by the project's id.
@@ -89,7 +89,7 @@ func (s *Store) CreateRun(ctx context.Context, tx pgx.Tx, r NewRun) (int64, erro
 	if err != nil {
 		return 0, err
 	}
-	_, err = s.exec(ctx, tx, "create_nodes", row.ID, r.Paths, r.Node)
+	_, err = s.exec(ctx, tx, "create_nodes", row.ID, r.Paths, r.Statuses)
 	return row.ID, err
 }
 

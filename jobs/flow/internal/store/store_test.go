@@ -105,7 +105,7 @@ func TestSweepKeepsWhatRunsNeed(t *testing.T) {
 	var run int64
 	err := s.Tx(t.Context(), func(tx pgx.Tx) (err error) {
 		run, err = s.CreateRun(t.Context(), tx, store.NewRun{
-			VersionID: versions[1].ID, Flow: "f", Status: "RUNNING", By: "me", Options: []byte("{}"), Paths: []string{"a"}, Node: "READY",
+			VersionID: versions[1].ID, Flow: "f", Status: "RUNNING", By: "me", Options: []byte("{}"), Paths: []string{"a"}, Statuses: []string{"READY"},
 		})
 		return err
 	})
@@ -162,7 +162,7 @@ func TestRunsAndReports(t *testing.T) {
 				return fmt.Errorf("%d live runs, want %d (%w)", len(live), len(ids), err)
 			}
 			id, err := s.CreateRun(t.Context(), tx, store.NewRun{
-				VersionID: v.ID, Flow: "f", Status: "READY", By: "me", Priority: 5, Options: []byte(`{"a":1}`), Paths: []string{"a", "b"}, Node: "READY",
+				VersionID: v.ID, Flow: "f", Status: "READY", By: "me", Priority: 5, Options: []byte(`{"a":1}`), Paths: []string{"a", "b"}, Statuses: []string{"READY", "READY"},
 			})
 			ids = append(ids, id)
 			return err
