@@ -21,6 +21,7 @@
 //	PELTON_TEST_PG_BIN      directory of initdb and postgres to use; else the first that postgres.Find finds, else one
 //	                        that is downloaded once into the user's cache directory
 //	PELTON_TEST_PG_OPTIONS  more server settings: "name=value,name='value, with comma'"
+//	PELTON_SCENARIOS        "full": see [FullSize]
 //
 // # Failure
 //
