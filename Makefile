@@ -30,7 +30,7 @@ massive: ## Run the 7,121 jobs of a real project (PELTON_AZKABAN_DIR, or a made-
 	PELTON_MASSIVE=all $(GO) test -count=1 -v -timeout 30m -run TestMassiveProject ./cmd/pelton
 
 # Each alone, because some measure memory or keep the machine busy: make scenarios SCENARIO=TestKilledAtRandom
-SCENARIO ?= TestKilledAtRandom TestResultsRaceTheReaper TestLargeOutputs TestIdleWorkers TestLongJobIsNotRescued
+SCENARIO ?= TestKilledAtRandom TestResultsRaceTheReaper TestLargeOutputs TestLargeResults TestIdleWorkers TestLongJobIsNotRescued
 
 .PHONY: scenarios
 scenarios: ## Run scenarios at full size, some for hours; SCENARIO=Name for one (docs/scenarios.md)
