@@ -29,6 +29,15 @@ test-race: ## Run all tests with the race detector
 massive: ## Run the 7,121 jobs of a real project (PELTON_AZKABAN_DIR, or a made-up one) through pelton dev
 	PELTON_MASSIVE=all $(GO) test -count=1 -v -timeout 30m -run TestMassiveProject ./cmd/pelton
 
+# Each alone, because some measure memory or keep the machine busy: make scenarios SCENARIO=TestKilledAtRandom
+SCENARIO ?= TestKilledAtRandom TestResultsRaceTheReaper TestLargeOutputs TestLargeResults TestIdleWorkers TestLongJobIsNotRescued
+
+.PHONY: scenarios
+scenarios: ## Run scenarios at full size, some for hours; SCENARIO=Name for one (docs/scenarios.md)
+	@set -e; for scenario in $(SCENARIO); do \
+		PELTON_SCENARIOS=full $(GO) test -count=1 -v -timeout 8h -run "^$$scenario\$$" ./...; \
+	done
+
 .PHONY: loadtest
 loadtest: ## Measure the drain of 200,000 jobs against River, five rounds
 	$(GO) run ./cmd/pelton loadtest drain --jobs 200000 --rounds 5

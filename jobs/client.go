@@ -29,6 +29,7 @@ type Client struct {
 	duties   *duty.Set // nil: others do them
 
 	dues    dueHints
+	flows   flowHook
 	life    chan struct{} // holds one while starting and stopping
 	running bool
 }

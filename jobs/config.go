@@ -11,6 +11,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 
+	"github.com/peltonq/pelton/jobs/internal/store"
 	"github.com/peltonq/pelton/schema"
 )
 
@@ -84,7 +85,7 @@ type Config struct {
 	// AgeAfter is how long a ticket of a lower priority waits before a part of the claims takes it first. Defaults to 1 minute.
 	AgeAfter time.Duration
 
-	// LostLimit is how often in a row a job may be lost with its process before it is a dead letter. Defaults to 5.
+	// LostLimit is how often in a row a job may be lost with its process before it is a dead letter: 1 to 100. Defaults to 5.
 	LostLimit int
 
 	// Retention of jobs, logs, dead letters and audit. Defaults to 7, 3, 90 and 365 days.
@@ -189,8 +190,8 @@ func (c *Config) validate() error {
 	if c.Lease < 3*c.Heartbeat {
 		fault("Lease is %v, want at least three heartbeats of %v", c.Lease, c.Heartbeat)
 	}
-	if c.LostLimit < 1 {
-		fault("LostLimit is %d, want at least 1", c.LostLimit)
+	if c.LostLimit < 1 || c.LostLimit > store.EarlierRuns {
+		fault("LostLimit is %d, want 1 to %d", c.LostLimit, store.EarlierRuns)
 	}
 	return errors.Join(faults...)
 }

@@ -167,6 +167,10 @@ func CompleteTx[T river.JobArgs](ctx context.Context, tx pgx.Tx, job *river.Job[
 		JobID: job.ID, Run: t.Run, Attempt: t.Attempts + 1, Outcome: state.Completed, StartedAt: &t.StartedAt, EndedAt: now,
 	}
 	r.Output, r.Metadata = w.record.take()
+	r.Carried = carried(t)
+	if w.mark != nil {
+		r.FlowRun, r.FlowNode = w.mark.Run, w.mark.Node
+	}
 	t.Apart.Store(true)
 	ours, err := w.client.store.InsertAttemptTx(ctx, tx, t.Executor, r)
 	if err != nil {

@@ -63,6 +63,7 @@ func (c *Client) newNotifier() *notifier.Notifier {
 // connected looks once, because hints may have been missed.
 func (c *Client) connected() {
 	c.executor.WakeAll()
+	c.flows.call()
 	if c.duties != nil {
 		c.duties.LookDue()
 	}
@@ -78,6 +79,8 @@ func (c *Client) hinted(payload string) {
 		}
 	case tagged && what == "queue":
 		c.executor.BeatNow()
+	case payload == store.FlowHint:
+		c.flows.call()
 	case payload == store.DueHint:
 		if c.duties != nil {
 			c.duties.HintDue()

@@ -67,7 +67,7 @@ func scheduledAt(t *executor.Task) time.Time {
 	return t.Job.CreatedAt
 }
 
-// history lists the errors of the runs before and who attempted them.
+// history lists the errors of the runs before and who attempted them: the last store.EarlierRuns of each.
 func history(earlier []store.Attempt, me string) (errs []rivertype.AttemptError, by []string) {
 	errs = noErrors
 	for _, a := range earlier {
@@ -78,7 +78,27 @@ func history(earlier []store.Attempt, me string) (errs []rivertype.AttemptError,
 			errs = append(errs, rivertype.AttemptError{At: a.EndedAt, Attempt: int(a.Attempt), Error: *a.Error, Trace: a.Trace})
 		}
 	}
-	return errs, append(by, me)
+	return last(errs), append(last(by), me)
+}
+
+func last[T any](list []T) []T { return list[max(0, len(list)-store.EarlierRuns):] }
+
+// carryEvery is the number of runs after which one notes again what those before it left, so that the next claim finds the note
+// among the runs that it reads, even if some of them were not ended by a worker.
+const carryEvery = store.EarlierRuns / 2
+
+// carried is what the runs before left in the metadata, if it is time to note it.
+func carried(t *executor.Task) []byte {
+	noted := int32(0)
+	for _, a := range t.Earlier {
+		if a.Carried != nil {
+			noted = a.Run
+		}
+	}
+	if t.Run-noted <= carryEvery {
+		return nil
+	}
+	return mergedMetadata(&store.Job{}, t.Earlier)
 }
 
 // mergedMetadata is the job's metadata, what each run added, in order, and what a person added.
@@ -92,6 +112,7 @@ func mergedMetadata(j *store.Job, earlier []store.Attempt) []byte {
 	}
 	add(j.Metadata)
 	for _, a := range earlier {
+		add(a.Carried)
 		add(a.Metadata)
 		if a.Output != nil {
 			merged[rivertype.MetadataKeyOutput] = a.Output

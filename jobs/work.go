@@ -12,6 +12,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/peltonq/pelton/jobs/internal/executor"
+	"github.com/peltonq/pelton/jobs/internal/mark"
 	"github.com/peltonq/pelton/jobs/internal/state"
 	"github.com/peltonq/pelton/jobs/internal/store"
 	"github.com/peltonq/pelton/jobs/joblog"
@@ -55,6 +56,7 @@ func (r *runner) Run(ctx context.Context, t *executor.Task) {
 	w.row = &w.own
 	r.fillRow(w.row, t)
 	w.unit = kind.unit(w.row)
+	w.mark = mark.Of(t.Job.Metadata)
 	w.log = r.client.logs.Run(t.ID, int(t.Run))
 	w.ctx.Context, w.ctx.work = ctx, w
 	t.Note = w
@@ -102,7 +104,8 @@ type work struct {
 	unit    workUnit
 	log     *joblog.Run
 	record  recorded
-	known   bool // the args were decoded
+	known   bool       // the args were decoded
+	mark    *mark.Mark // nil: no node of a flow
 }
 
 // ending is how the work ended.
@@ -161,6 +164,9 @@ func (w *work) plainly(ctx context.Context, now time.Time) error {
 	}
 	w.known = true
 	timeout := w.unit.timeout()
+	if w.mark != nil && w.mark.Timeout > 0 {
+		timeout = time.Duration(w.mark.Timeout * float64(time.Second))
+	}
 	if timeout == 0 {
 		timeout = w.client.config.JobTimeout
 	}
@@ -185,6 +191,10 @@ func (w *work) result(ended ending) {
 		StartedAt: &t.StartedAt, EndedAt: t.Now(), Line: t.Line, Priority: t.Job.Priority,
 	}
 	r.Output, r.Metadata = w.record.take()
+	r.Carried = carried(t)
+	if w.mark != nil {
+		r.FlowRun, r.FlowNode = w.mark.Run, w.mark.Node
+	}
 	if ended.err == nil {
 		return
 	}
@@ -278,6 +288,9 @@ func (w *work) retryAt() *time.Time {
 
 // nextRetry survives policies that panic: then the default policy counts.
 func (w *work) nextRetry() (next time.Time) {
+	if w.mark != nil && w.mark.Retry != nil {
+		return time.Now().Add(w.mark.Retry.Wait(w.row.Attempt))
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			w.client.log.Error("retry policy panicked; the default one counts", "job_id", w.row.ID, "panic", p)

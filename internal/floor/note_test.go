@@ -28,7 +28,7 @@ func TestWriterBesideItsContinuation(t *testing.T) {
 	n := newNote(Row{}, 10, Holders{Open: []string{"3/1"}, Prepared: []string{"9/9*1"}}, time.Now())
 	n.look(Holders{Open: []string{"3/1"}, Prepared: []string{"3/1*1", "9/9*1"}})
 	n.look(Holders{Prepared: []string{"3/1*1", "9/9*1"}})
-	if !(len(n.waiting) == 2 && n.waiting[1] == "3/1*1") {
+	if len(n.waiting) != 2 || n.waiting[1] != "3/1*1" {
 		t.Fatalf("waiting for %v, want 9/9*1 and 3/1*1", n.waiting)
 	}
 	n.look(Holders{Prepared: []string{"3/2*1"}}) // prepared after both ended, or their continuation: nobody can tell

@@ -15,7 +15,11 @@ import (
 const (
 	envBin     = "PELTON_TEST_PG_BIN"
 	envOptions = "PELTON_TEST_PG_OPTIONS"
+	envSize    = "PELTON_SCENARIOS"
 )
+
+// FullSize tells whether scenarios are to run at full size, for minutes or hours, instead of for seconds.
+func FullSize() bool { return os.Getenv(envSize) == "full" }
 
 // find returns the server's programs for tests: the environment's, else those of this machine, else it downloads some.
 func find(ctx context.Context) (postgres.Binaries, error) {

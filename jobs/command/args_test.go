@@ -86,10 +86,17 @@ func TestBadArgsAreRefusedReadably(t *testing.T) {
 func FuzzArgs(f *testing.F) {
 	f.Add(`{"command":"echo 'a  b' \"c\""}`)
 	f.Add(`{"commands":["a",["b","c"]],"shell":false,"env":{"A":"é"},"timeout":12.5,"kill_grace":"1m"}`)
+	f.Add(`{"command":"a","commands":[],"env":{}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		args, err := command.Parse([]byte(text))
 		if err != nil {
 			return
+		}
+		if len(args.Env) == 0 { // an empty one is not written
+			args.Env = nil
+		}
+		if len(args.Commands) == 0 {
+			args.Commands = nil
 		}
 		data, err := json.Marshal(args)
 		if err != nil {

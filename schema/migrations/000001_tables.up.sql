@@ -57,8 +57,11 @@ CREATE TABLE pelton.job_attempt (
     trace text,
     output json,
     metadata jsonb,                     -- what this run adds to the job's metadata
+    carried jsonb,                      -- what the runs before this one left there, noted at every 50th run or so: who claims
+                                        -- the job reads on from here; NULL: not noted
     PRIMARY KEY (job_id, run)
 ) PARTITION BY RANGE (job_id);
+CREATE INDEX job_attempt_failed ON pelton.job_attempt (job_id, run) WHERE error IS NOT NULL;
 
 -- What it printed: byte chunks, partitioned by a time id of their own.
 CREATE TABLE pelton.job_log (

@@ -209,11 +209,12 @@ type reapPlan struct {
 }
 
 func (r *Reaper) plan(ctx context.Context, tx pgx.Tx, executor int64, batch []leased) (*reapPlan, error) {
-	var ids, again []int64
+	var ids []int64
+	var again []store.RunKey
 	for _, run := range batch {
 		ids = append(ids, run.JobID)
 		if run.Run > 1 {
-			again = append(again, run.JobID)
+			again = append(again, run.RunKey)
 		}
 	}
 	facts, err := r.store.ReadFacts(ctx, tx, ids)

@@ -18,6 +18,7 @@ type aftermath struct {
 	voided   []store.Honoured // runs whose cancel is honoured
 	lines    []string         // lines of kinds that jobs were parked into
 	back     []string         // lines that runs went back into at once
+	flows    bool             // flows are told of a job's end
 	due      *time.Time       // when the first of the further runs is due
 }
 
@@ -25,6 +26,7 @@ func (a *aftermath) take(t *Task) {
 	r := &t.Result
 	switch {
 	case r.Outcome.Final():
+		a.flows = a.flows || r.FlowRun != 0
 		if t.Job.UniqueKey != nil {
 			a.keyed = append(a.keyed, r.JobID)
 			a.outcomes = append(a.outcomes, r.Outcome)
@@ -64,6 +66,9 @@ func (a *aftermath) settle(ctx context.Context, e *Executor) error {
 	}
 	if a.due != nil && e.config.TellDue(*a.due) {
 		errs = append(errs, e.store.HintDue(ctx, e.store.Pool))
+	}
+	if a.flows {
+		errs = append(errs, e.config.OnFlow(ctx))
 	}
 	errs = append(errs, e.wakeSleepers(ctx, e.store.Pool, a.back))
 	return errors.Join(errs...)

@@ -38,8 +38,9 @@ type Config struct {
 	OnFinish func(tasks []*Task, refused map[*Task]bool, took time.Duration) // after a batch was recorded
 	OnCancel func() error                                                    // the cause to end a cancelled task's context with
 	OnPause  func(queue string, paused bool)
-	TellDue  func(due time.Time) bool // whether to hint at a run that was scheduled for then
-	RetryAt  func(t *Task) *time.Time // when an errored run is to be repeated
+	OnFlow   func(ctx context.Context) error // ends of flows' jobs were reported
+	TellDue  func(due time.Time) bool        // whether to hint at a run that was scheduled for then
+	RetryAt  func(t *Task) *time.Time        // when an errored run is to be repeated
 }
 
 // Executor claims runs of its queues and has them worked.

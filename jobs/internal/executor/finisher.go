@@ -126,7 +126,7 @@ func (f *finisher) batchSize() int {
 	bytes := 0
 	for n, t := range f.pending {
 		r := &t.Result
-		bytes += len(r.Output) + len(r.Metadata) + len(r.Error) + len(r.Trace)
+		bytes += len(r.Output) + len(r.Metadata) + len(r.Carried) + len(r.Error) + len(r.Trace)
 		if n == finishBatch || n > 0 && bytes > finishBytes {
 			return n
 		}
@@ -197,7 +197,7 @@ func splittable(code string) bool {
 func (f *finisher) replace(t *Task, cause error) {
 	r := &t.Result
 	f.e.log.ErrorContext(f.ctx, "result cannot be stored", "job_id", r.JobID, "run", r.Run, "error", cause)
-	r.Output, r.Metadata, r.Trace = nil, nil, ""
+	r.Output, r.Metadata, r.Carried, r.Trace = nil, nil, nil, ""
 	r.Error = "the result of this run could not be stored: " + store.SQLMessage(cause)
 	if r.Outcome == state.Completed {
 		r.Outcome = state.Errored

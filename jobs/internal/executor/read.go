@@ -17,11 +17,11 @@ const readTries = 5
 func (q *queue) read(ctx context.Context, executor int64, tickets []store.Ticket, jobs int) ([]*Task, error) {
 	tasks := makeTasks(executor, tickets, jobs)
 	ids := make([]int64, len(tasks))
-	var again []int64
+	var again []store.RunKey
 	for i, t := range tasks {
 		ids[i] = t.ID
 		if t.Run > 1 {
-			again = append(again, t.ID)
+			again = append(again, store.RunKey{JobID: t.ID, Run: t.Run})
 		}
 	}
 	claimed, err := q.readClaimed(ctx, ids, again)
@@ -32,7 +32,7 @@ func (q *queue) read(ctx context.Context, executor int64, tickets []store.Ticket
 	return q.sortOut(tasks, claimed), nil
 }
 
-func (q *queue) readClaimed(ctx context.Context, ids, again []int64) (*store.Claimed, error) {
+func (q *queue) readClaimed(ctx context.Context, ids []int64, again []store.RunKey) (*store.Claimed, error) {
 	for try := 1; ; try++ {
 		claimed, err := q.e.store.ReadClaimed(ctx, ids, again)
 		if err == nil || try == readTries || !service.Sleep(ctx, backoff(try)) {

@@ -167,15 +167,21 @@ func resultColumns(results []*Result) []any {
 	n := len(results)
 	ids, runs, attempts, outcomes := make([]int64, n), make([]int32, n), make([]int16, n), make([]string, n)
 	started, ended, due := make([]*time.Time, n), make([]time.Time, n), make([]*time.Time, n)
-	errors, traces, outputs, metadata := make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n)
+	errors, traces, outputs := make([]*string, n), make([]*string, n), make([]*string, n)
+	metadata, carried := make([]*string, n), make([]*string, n)
 	lines, priorities := make([]*string, n), make([]int16, n)
+	flowRuns, flowNodes := make([]int64, n), make([]int32, n)
 	for i, r := range results {
 		ids[i], runs[i], attempts[i], outcomes[i] = r.JobID, r.Run, r.Attempt, string(r.Outcome)
 		started[i], ended[i], due[i] = r.StartedAt, r.EndedAt, r.Due
 		errors[i], traces[i], lines[i] = orNull(r.Error), orNull(r.Trace), orNull(r.Line)
-		outputs[i], metadata[i], priorities[i] = orNull(text(r.Output)), orNull(text(r.Metadata)), r.Priority
+		outputs[i], metadata[i], carried[i] = orNull(text(r.Output)), orNull(text(r.Metadata)), orNull(text(r.Carried))
+		priorities[i], flowRuns[i], flowNodes[i] = r.Priority, r.FlowRun, r.FlowNode
 	}
-	return []any{ids, runs, attempts, outcomes, started, ended, due, errors, traces, outputs, metadata, lines, priorities}
+	return []any{
+		ids, runs, attempts, outcomes, started, ended, due, errors, traces, outputs, metadata, carried, lines, priorities,
+		flowRuns, flowNodes,
+	}
 }
 
 func orNull(s string) *string {

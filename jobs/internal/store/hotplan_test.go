@@ -168,7 +168,11 @@ func readsByIDsPrune(d *desk) {
 		t.Fatalf("%d ids: %v", len(ids), err)
 	}
 	for _, name := range []string{"read", "places", "read_attempts", "stored_attempts", "outcomes"} {
-		plan := d.explain(store.Limits{}, name, ids, ids[0], ids[len(ids)-1])
+		args := []any{ids, ids[0], ids[len(ids)-1]}
+		if name == "read_attempts" || name == "outcomes" {
+			args = append(args, slices.Repeat([]int32{2}, len(ids)), store.EarlierRuns)
+		}
+		plan := d.explain(store.Limits{}, name, args...)
 		var seen []string
 		for _, m := range partition.FindAllStringSubmatch(plan, -1) {
 			seen = append(seen, m[1])
@@ -179,8 +183,12 @@ func readsByIDsPrune(d *desk) {
 		}
 	}
 	// As the store runs it, many times over on one connection, when a generic plan would have been tried.
+	again := make([]store.RunKey, len(ids))
+	for i, id := range ids {
+		again[i] = store.RunKey{JobID: id, Run: 2}
+	}
 	for range 10 {
-		if _, err := d.ReadClaimed(t.Context(), ids, ids); err != nil {
+		if _, err := d.ReadClaimed(t.Context(), ids, again); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := d.Places(t.Context(), d.Pool, ids); err != nil {

@@ -111,7 +111,11 @@ func TestClaimedJobsAreReadFromTheirPartition(t *testing.T) {
 	s := store.New(pool, schema.DefaultName)
 	list := strings.NewReplacer("[", "'{", "]", "}'", " ", ",").Replace(fmt.Sprint(ids))
 	for _, name := range []string{"read", "read_attempts", "outcomes"} {
-		plan := explain(t, pool, "force_custom_plan", s.Statement(name), list, fmt.Sprint(ids[0]), fmt.Sprint(ids[len(ids)-1]))
+		values := []string{list, fmt.Sprint(ids[0]), fmt.Sprint(ids[len(ids)-1])}
+		if name != "read" {
+			values = append(values, "array_fill(2, '{1000}')", fmt.Sprint(store.EarlierRuns))
+		}
+		plan := explain(t, pool, "force_custom_plan", s.Statement(name), values...)
 		read := map[string]bool{}
 		for _, found := range partitionRead.FindAllStringSubmatch(plan, -1) {
 			read[found[1]] = true

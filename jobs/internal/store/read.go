@@ -40,6 +40,7 @@ type Attempt struct {
 	Trace     string
 	Output    []byte
 	Metadata  []byte
+	Carried   []byte     // what the runs before left in the metadata; nil: not noted here
 	Due       *time.Time // when the next run was due; nil: at once
 }
 
@@ -66,12 +67,12 @@ func (v Voids) Applies(jobID int64, run int32) string {
 // Claimed is what there is to know about claimed jobs.
 type Claimed struct {
 	Jobs     map[int64]*Job
-	Attempts map[int64][]Attempt // earlier runs, in order
+	Attempts map[int64][]Attempt // earlier runs, in order: the last EarlierRuns, and as many that failed before them
 	Voids    Voids
 }
 
-// ReadClaimed reads the jobs with these ids, their voids, and the earlier runs of those in again.
-func (s *Store) ReadClaimed(ctx context.Context, ids, again []int64) (*Claimed, error) {
+// ReadClaimed reads the jobs with these ids, their voids, and what came before the runs in again.
+func (s *Store) ReadClaimed(ctx context.Context, ids []int64, again []RunKey) (*Claimed, error) {
 	ctx, cancel := claimLimits.patience(ctx)
 	defer cancel()
 	c := &Claimed{Jobs: make(map[int64]*Job, len(ids))}
@@ -174,8 +175,8 @@ func (s *Store) readVoids(ctx context.Context, ids []int64, c *Claimed) error {
 	return nil
 }
 
-func (s *Store) readAttempts(ctx context.Context, ids []int64, c *Claimed) error {
-	rows, err := s.byIDs(ctx, s.Pool, "read_attempts", ids)
+func (s *Store) readAttempts(ctx context.Context, runs []RunKey, c *Claimed) error {
+	rows, err := s.beforeRuns(ctx, s.Pool, "read_attempts", runs)
 	if err != nil {
 		return fmt.Errorf("read attempts: %w", err)
 	}
@@ -186,6 +187,38 @@ func (s *Store) readAttempts(ctx context.Context, ids []int64, c *Claimed) error
 	c.Attempts = map[int64][]Attempt{}
 	for _, a := range attempts {
 		c.Attempts[a.JobID] = append(c.Attempts[a.JobID], a)
+	}
+	return s.readLeft(ctx, runs, c)
+}
+
+// readLeft reads what else the jobs of these runs have in their metadata, where none of the runs read has noted it: when many
+// runs in a row were ended by somebody else than a worker.
+func (s *Store) readLeft(ctx context.Context, runs []RunKey, c *Claimed) error {
+	var deep []RunKey
+	for _, r := range runs {
+		if r.Run > EarlierRuns+1 && !slices.ContainsFunc(c.Attempts[r.JobID], func(a Attempt) bool { return a.Carried != nil }) {
+			deep = append(deep, r)
+		}
+	}
+	if len(deep) == 0 {
+		return nil
+	}
+	rows, err := s.beforeRuns(ctx, s.Pool, "read_left", deep)
+	if err != nil {
+		return fmt.Errorf("read all earlier runs: %w", err)
+	}
+	var a Attempt
+	_, err = pgx.ForEachRow(rows, []any{&a.JobID, &a.Run, &a.Output, &a.Metadata, &a.Carried}, func() error {
+		left := Attempt{JobID: a.JobID, Run: a.Run}
+		left.Output, left.Metadata, left.Carried = slices.Clone(a.Output), slices.Clone(a.Metadata), slices.Clone(a.Carried)
+		c.Attempts[a.JobID] = append(c.Attempts[a.JobID], left)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read all earlier runs: %w", err)
+	}
+	for _, r := range deep {
+		slices.SortStableFunc(c.Attempts[r.JobID], func(a, b Attempt) int { return cmp.Compare(a.Run, b.Run) })
 	}
 	return nil
 }

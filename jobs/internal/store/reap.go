@@ -88,9 +88,9 @@ func (s *Store) ReapTurn(ctx context.Context, tx DB, executor int64) (bool, erro
 	return mine, nil
 }
 
-// PastOutcomes reads how the earlier runs of jobs ended, newest first.
-func (s *Store) PastOutcomes(ctx context.Context, db DB, ids []int64) (map[int64][]state.Outcome, error) {
-	rows, err := s.byIDs(ctx, db, "outcomes", ids)
+// PastOutcomes reads how the last EarlierRuns before runs ended, newest first.
+func (s *Store) PastOutcomes(ctx context.Context, db DB, runs []RunKey) (map[int64][]state.Outcome, error) {
+	rows, err := s.beforeRuns(ctx, db, "outcomes", runs)
 	if err != nil {
 		return nil, fmt.Errorf("read earlier runs: %w", err)
 	}

@@ -19,13 +19,16 @@ type Result struct {
 	Trace     string
 	Output    []byte
 	Metadata  []byte
+	Carried   []byte // what the runs before left in the metadata; nil: not noted with this run
 	Line      string // where it runs again if Due is nil
 	Priority  int16
+	FlowRun   int64 // the flow's run that is told of the job's end; 0: none
+	FlowNode  int32
 }
 
 // plain tells whether finish_copy can record it.
 func (r *Result) plain() bool {
-	return r.Outcome == state.Completed && r.Error == "" && r.Output == nil && r.Metadata == nil
+	return r.Outcome == state.Completed && r.Error == "" && r.Output == nil && r.Metadata == nil && r.Carried == nil && r.FlowRun == 0
 }
 
 // RunKey names a run.

@@ -1,0 +1,160 @@
+package param
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Limits of what is resolved.
+const (
+	MaxValue = 1 << 20  // bytes of one value
+	MaxTotal = 16 << 20 // bytes of all of a node's names and values
+
+	maxChain  = 1000 // names that refer to each other in turn
+	maxFaults = 10   // errors that are told at once
+)
+
+// UndefinedError says that a text refers to a parameter that no scope has.
+type UndefinedError struct {
+	Name  string   // the parameter
+	Chain []string // who refers to whom, Name last
+}
+
+func (e *UndefinedError) Error() string {
+	return fmt.Sprintf("parameter %s is not defined (%s)", e.Name, strings.Join(e.Chain, " -> "))
+}
+
+// CycleError says that parameters refer to each other in a circle.
+type CycleError struct {
+	Chain []string // the first and the last are the same
+}
+
+func (e *CycleError) Error() string {
+	return fmt.Sprintf("parameters refer to each other in a circle (%s)", strings.Join(e.Chain, " -> "))
+}
+
+// Resolve returns the parameters of a node, with everything that their texts refer to put in. It returns all faults that it finds, up to
+// a few.
+func Resolve(scopes Scopes) (map[string]string, error) {
+	r := &resolver{texts: scopes.Merge(), replaced: map[string]string{}}
+	resolved := make(map[string]string, len(r.texts))
+	var faults []error
+	total := 0
+	for _, name := range slices.Sorted(maps.Keys(r.texts)) {
+		value, err := r.value(name)
+		if err != nil {
+			faults = append(faults, err)
+			if len(faults) == maxFaults {
+				break
+			}
+			continue
+		}
+		if total += len(name) + len(value); total > MaxTotal {
+			return nil, fmt.Errorf("the parameters have more than %d bytes together", MaxTotal)
+		}
+		resolved[name] = value
+	}
+	if faults != nil {
+		return nil, errors.Join(faults...)
+	}
+	return resolved, nil
+}
+
+// resolver resolves the texts of one node. It keeps what it has replaced, so each text is read once.
+type resolver struct {
+	texts    map[string]string
+	replaced map[string]string // ${} put in, arithmetic not done yet
+	kept     int               // bytes of replaced
+	chain    []string          // the names that are being replaced
+}
+
+func (r *resolver) value(name string) (string, error) {
+	r.chain = r.chain[:0]
+	text, err := r.replace(name)
+	if err != nil {
+		return "", err
+	}
+	value, err := calculate(text)
+	if err != nil {
+		return "", fmt.Errorf("parameter %s: %w", name, err)
+	}
+	return value, nil
+}
+
+// replace returns a parameter's text with all ${} replaced.
+func (r *resolver) replace(name string) (string, error) {
+	if text, done := r.replaced[name]; done {
+		return text, nil
+	}
+	text, defined := r.texts[name]
+	if !defined {
+		return "", &UndefinedError{Name: name, Chain: append(slices.Clone(r.chain), name)}
+	}
+	if first := slices.Index(r.chain, name); first >= 0 {
+		return "", &CycleError{Chain: append(slices.Clone(r.chain[first:]), name)}
+	}
+	if len(r.chain) == maxChain {
+		return "", fmt.Errorf("parameter %s leads through more than %d others", r.chain[0], maxChain)
+	}
+	r.chain = append(r.chain, name)
+	text, err := r.expand(name, text)
+	if err != nil {
+		return "", err
+	}
+	r.chain = r.chain[:len(r.chain)-1]
+	if r.kept += len(text); r.kept > MaxTotal {
+		return "", fmt.Errorf("the parameters have more than %d bytes together", MaxTotal)
+	}
+	r.replaced[name] = text
+	return text, nil
+}
+
+// expand replaces each ${} of a text.
+func (r *resolver) expand(name, text string) (string, error) {
+	var out strings.Builder
+	for {
+		before, reference, after := cutReference(text)
+		out.WriteString(before)
+		value := ""
+		if reference != "" {
+			var err error
+			if value, err = r.replace(reference); err != nil {
+				return "", err
+			}
+		}
+		if out.Len()+len(value) > MaxValue {
+			return "", fmt.Errorf("parameter %s has more than %d bytes", name, MaxValue)
+		}
+		out.WriteString(value)
+		if reference == "" {
+			return out.String(), nil
+		}
+		text = after
+	}
+}
+
+// cutReference cuts a text around its first ${name}; without one, all of it stands before.
+func cutReference(text string) (before, name, after string) {
+	for from := 0; ; {
+		i := strings.Index(text[from:], "${")
+		if i < 0 {
+			return text, "", ""
+		}
+		start := from + i
+		end := start + 2
+		for end < len(text) && isNameByte(text[end]) {
+			end++
+		}
+		if end > start+2 && end < len(text) && text[end] == '}' {
+			return text[:start], text[start+2 : end], text[end+1:]
+		}
+		from = start + 2
+	}
+}
+
+func isNameByte(c byte) bool {
+	return c == '_' || c == '.' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}

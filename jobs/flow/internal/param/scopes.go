@@ -1,0 +1,141 @@
+package param
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/peltonq/pelton/jobs/flow/internal/graph"
+)
+
+// Scope is one place that parameters come from.
+type Scope struct {
+	From   string // for people: "the run", "outputs of b"
+	Values map[string]string
+}
+
+// Scopes are the places that a node's parameters come from, from the weakest to the strongest.
+type Scopes []Scope
+
+// Merge returns each parameter as its strongest scope has it, not resolved.
+func (s Scopes) Merge() map[string]string {
+	merged := map[string]string{}
+	for _, scope := range s {
+		maps.Copy(merged, scope.Values)
+	}
+	return merged
+}
+
+// From returns the strongest scope that has a parameter; "" if none has it.
+func (s Scopes) From(name string) string {
+	for _, scope := range slices.Backward(s) {
+		if _, found := scope.Values[name]; found {
+			return scope.From
+		}
+	}
+	return ""
+}
+
+// Run is what a run brings for its nodes.
+type Run struct {
+	Global map[string]string            // of the installation
+	Params map[string]string            // of the whole run
+	Nodes  map[string]map[string]string // for the node of exactly this path
+}
+
+// Item is what an instance of a for_each is for.
+type Item struct {
+	Index int
+	Value string
+}
+
+// Node says which node's parameters are asked for, and what is known when it starts.
+type Node struct {
+	Number  int                              // in the flow; of an instance: its template's
+	Item    *Item                            // of an instance
+	Outputs func(node int) map[string]string // of a node that has ended
+	Runtime map[string]string                // azkaban.flow.*, azkaban.job.*
+}
+
+// ForNode returns the scopes of one node. Properties of an instance of a for_each are looked up by its own path and by its template's.
+func ForNode(flow *graph.Flow, run Run, node Node) Scopes {
+	n := &flow.Nodes[node.Number]
+	var scopes Scopes
+	add := func(from string, values map[string]string) {
+		if len(values) > 0 {
+			scopes = append(scopes, Scope{From: from, Values: values})
+		}
+	}
+	add("the installation", run.Global)
+	if n.Type != graph.TypeFlow {
+		add("shared properties", n.Shared)
+	}
+	add("the flow's config", flow.Config)
+	add("the run", run.Params)
+	for _, number := range append(containers(flow, n), node.Number) {
+		in := &flow.Nodes[number]
+		for _, parent := range in.Parents {
+			add("outputs of "+flow.Nodes[parent].Path, node.Outputs(parent))
+		}
+		add("config of "+in.Path, in.Config)
+		add("the run's properties for "+in.Path, run.Nodes[in.Path])
+	}
+	if node.Item != nil {
+		path := InstancePath(n.Path, node.Item.Index)
+		add("the run's properties for "+path, run.Nodes[path])
+		add("the item", map[string]string{"item": node.Item.Value, "item.index": strconv.Itoa(node.Item.Index)})
+	}
+	add("the run's time", node.Runtime)
+	return scopes
+}
+
+// containers returns the embedded flows that a node is in, from the outermost.
+func containers(flow *graph.Flow, n *graph.Node) []int {
+	var numbers []int
+	for c := n.Container; c != graph.Top; c = flow.Nodes[c].Container {
+		numbers = append(numbers, c)
+	}
+	slices.Reverse(numbers)
+	return numbers
+}
+
+// InstancePath returns the path of an instance of a for_each.
+func InstancePath(template string, index int) string { return fmt.Sprintf("%s[%d]", template, index) }
+
+// Reserved says whether a parameter is one that only the run itself sets: giving it a value has no effect where the run sets it.
+func Reserved(name string) bool {
+	return strings.HasPrefix(name, "azkaban.flow") || strings.HasPrefix(name, "azkaban.job")
+}
+
+// ParseOutputs reads the JSON object that a job wrote as its outputs. Texts become what they hold, other values their JSON; null is
+// left out.
+func ParseOutputs(object []byte) (map[string]string, error) {
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	var values map[string]json.RawMessage
+	if err := decoder.Decode(&values); err != nil {
+		return nil, fmt.Errorf("outputs are not a JSON object: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("outputs are not a JSON object: something follows it")
+	}
+	outputs := make(map[string]string, len(values))
+	for name, raw := range values {
+		if string(raw) == "null" {
+			continue
+		}
+		text := string(raw)
+		if raw[0] == '"' {
+			if err := json.Unmarshal(raw, &text); err != nil {
+				return nil, fmt.Errorf("output %q: %w", name, err)
+			}
+		}
+		outputs[name] = text
+	}
+	return outputs, nil
+}

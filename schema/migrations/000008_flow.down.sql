@@ -1,0 +1,2 @@
+DROP TABLE IF EXISTS pelton.flow_timer, pelton.flow_report, pelton.flow_node, pelton.flow_run, pelton.flow_content, pelton.flow_file,
+    pelton.flow, pelton.flow_version, pelton.flow_project;
