@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -138,7 +139,7 @@ func (m *Machine) count() {
 		m.instances[m.nodes[n].Template] = append(m.instances[m.nodes[n].Template], n)
 	}
 	// From the last to the first, so that contents come before what they are in.
-	for n := len(m.nodes) - 1; n >= 0; n-- {
+	for n := range slices.Backward(m.nodes) {
 		m.countNode(n)
 	}
 	for n := range m.nodes {

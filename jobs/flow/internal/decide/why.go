@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -40,9 +41,9 @@ func (m *Machine) whyNotStarted(n int) string {
 	case !m.begun:
 		return fmt.Sprintf("the run is %s", m.status())
 	}
-	for i := len(around) - 1; i >= 0; i-- {
-		if m.nodes[around[i]].Status.fresh() {
-			return fmt.Sprintf("%s, which it is in, has not started: %s", m.Path(around[i]), m.whyWaits(around[i]))
+	for _, scope := range slices.Backward(around) {
+		if m.nodes[scope].Status.fresh() {
+			return fmt.Sprintf("%s, which it is in, has not started: %s", m.Path(scope), m.whyWaits(scope))
 		}
 	}
 	return m.whyWaits(n)
