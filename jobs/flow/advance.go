@@ -544,11 +544,7 @@ func (s *step) start(ctx context.Context) error {
 func (s *step) jobOf(n int) (river.InsertManyParams, error) {
 	l, m := s.l, s.l.machine
 	spec, state := m.Spec(n), m.Node(n)
-	values, err := param.Resolve(s.scopes(n))
-	if err != nil {
-		return river.InsertManyParams{}, err
-	}
-	args, err := s.e.c.argsOf(l, n, values)
+	args, err := s.e.c.argsOf(l, n, s.scopes(n))
 	if err != nil {
 		return river.InsertManyParams{}, err
 	}

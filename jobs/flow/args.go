@@ -1,8 +1,12 @@
 package flow
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/riverqueue/river"
@@ -23,23 +27,26 @@ func (a rawArgs) Kind() string { return a.kind }
 // MarshalJSON implements json.Marshaler.
 func (a rawArgs) MarshalJSON() ([]byte, error) { return a.data, nil }
 
-// keyArgs is the key of a node's config that holds the args of a job kind as JSON.
-const keyArgs = "args"
-
-// argsOf makes the args of a node's job; values are its parameters, resolved.
-func (c *Client) argsOf(l *loaded, n int, values map[string]string) (river.JobArgs, error) {
-	return kindArgs(l.machine.Spec(n), values)
+// argsOf resolves a node's parameters and makes the args of its job.
+func (c *Client) argsOf(l *loaded, n int, scopes param.Scopes) (river.JobArgs, error) {
+	spec := l.machine.Spec(n)
+	fill := func(values map[string]string) (river.JobArgs, error) { return configArgs(spec, values) }
+	if len(spec.Args) > 0 {
+		scope, own, err := argsScope(spec)
+		if err != nil {
+			return nil, err
+		}
+		scopes, fill = append(scopes, scope), own
+	}
+	values, err := param.Resolve(scopes)
+	if err != nil {
+		return nil, err
+	}
+	return fill(values)
 }
 
-// kindArgs are the args of a job kind: what the node's config says under "args", or an object of the keys of its config.
-func kindArgs(spec *graph.Node, values map[string]string) (river.JobArgs, error) {
-	if _, given := spec.Config[keyArgs]; given {
-		text := values[keyArgs]
-		if !json.Valid([]byte(text)) {
-			return nil, fmt.Errorf("args of kind %q are no JSON once their parameters are resolved: %s", spec.Type, clip(text))
-		}
-		return rawArgs{spec.Type, json.RawMessage(text)}, nil
-	}
+// configArgs are the args of a job kind whose node has none of its own: an object of its config.
+func configArgs(spec *graph.Node, values map[string]string) (river.JobArgs, error) {
 	own := make(map[string]string, len(spec.Config))
 	for key := range spec.Config {
 		own[key] = values[key]
@@ -51,11 +58,61 @@ func kindArgs(spec *graph.Node, values map[string]string) (river.JobArgs, error)
 	return rawArgs{spec.Type, data}, nil
 }
 
-func clip(s string) string {
-	if len(s) > 200 {
-		return strings.ToValidUTF8(s[:200], "") + "..."
+// argsScope makes parameters of the texts in a node's own args, so that they are resolved with the others; fill puts them back.
+func argsScope(spec *graph.Node) (scope param.Scope, fill func(values map[string]string) (river.JobArgs, error), err error) {
+	scope = param.Scope{From: "args", Values: map[string]string{}}
+	var decoded any
+	decoder := json.NewDecoder(bytes.NewReader(spec.Args))
+	decoder.UseNumber()
+	if err := decoder.Decode(&decoded); err != nil {
+		return scope, nil, fmt.Errorf("args of kind %q: %w", spec.Type, err)
 	}
-	return s
+	eachText(decoded, func(text string) string {
+		if strings.Contains(text, "$") {
+			scope.Values[argName(len(scope.Values))] = text
+		}
+		return text
+	})
+	if len(scope.Values) == 0 { // byte for byte what was given
+		return scope, func(map[string]string) (river.JobArgs, error) { return rawArgs{spec.Type, spec.Args}, nil }, nil
+	}
+	return scope, func(values map[string]string) (river.JobArgs, error) {
+		n := 0
+		data, err := json.Marshal(eachText(decoded, func(text string) string {
+			if strings.Contains(text, "$") {
+				text = values[argName(n)]
+				n++
+			}
+			return text
+		}))
+		if err != nil {
+			return nil, fmt.Errorf("encode args of kind %q: %w", spec.Type, err)
+		}
+		return rawArgs{spec.Type, data}, nil
+	}, nil
+}
+
+func argName(n int) string { return "pelton.args." + strconv.Itoa(n) }
+
+// eachText puts every text of a JSON value through change, those of objects by sorted keys.
+func eachText(value any, change func(string) string) any {
+	switch v := value.(type) {
+	case string:
+		return change(v)
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = eachText(v[i], change)
+		}
+		return list
+	case map[string]any:
+		object := make(map[string]any, len(v))
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			object[key] = eachText(v[key], change)
+		}
+		return object
+	}
+	return value
 }
 
 // outputsOf are a node's outputs from its job's output: a JSON object, or nothing.

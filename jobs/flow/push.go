@@ -15,9 +15,6 @@ import (
 	"github.com/peltonq/pelton/jobs/flow/internal/store"
 )
 
-// Fault is something wrong with an upload, or in its notes something that will behave otherwise than its author may think.
-type Fault = graph.Fault
-
 // PushReport is what became of an upload.
 type PushReport struct {
 	Version *Version `json:"version,omitempty"` // nil: nothing was stored
@@ -42,24 +39,9 @@ func (e *FaultsError) Error() string {
 		fmt.Fprintf(&b, "project %q has a fault; nothing was stored", e.Project)
 	}
 	for _, f := range e.Faults {
-		b.WriteString("\n  " + FaultText(f))
+		b.WriteString("\n  " + f.String())
 	}
 	return b.String()
-}
-
-// FaultText is a fault in a line: file, line, node, reason.
-func FaultText(f Fault) string {
-	var parts []string
-	switch {
-	case f.File != "" && f.Line > 0:
-		parts = append(parts, fmt.Sprintf("%s:%d", f.File, f.Line))
-	case f.File != "":
-		parts = append(parts, f.File)
-	}
-	if f.Node != "" {
-		parts = append(parts, "node "+f.Node)
-	}
-	return strings.Join(append(parts, f.Reason), ": ")
 }
 
 var projectName = regexp.MustCompile(`\A[a-zA-Z0-9][a-zA-Z0-9_.-]{0,63}\z`)
@@ -111,6 +93,29 @@ func (c *Client) push(ctx context.Context, name, path string, keep bool) (*PushR
 	}
 	push.Open = func(path string) (io.ReadCloser, error) { return files[path].Open() }
 	return c.keep(ctx, push, report)
+}
+
+// PushFlows stores flows that were built in code as the next version of a project, which is made if it is new. The project's flows
+// are those given, and no others: one that is left out is not in the new version.
+func (c *Client) PushFlows(ctx context.Context, name string, flows ...*Flow) (*PushReport, error) {
+	if !projectName.MatchString(name) {
+		return nil, fmt.Errorf("project name %q: want up to 64 letters, digits, _ . or -, the first a letter or digit", name)
+	}
+	p := &graph.Project{Format: graph.FormatCode}
+	known := map[string]bool{}
+	for _, f := range flows {
+		if known[f.Name()] {
+			return nil, fmt.Errorf("push project %q: flow %q is given twice", name, f.Name())
+		}
+		known[f.Name()] = true
+		p.Flows = append(p.Flows, f.graph)
+	}
+	if len(flows) == 0 {
+		return nil, fmt.Errorf("push project %q: no flows", name)
+	}
+	report := &PushReport{Faults: []Fault{}, Notes: []Fault{}}
+	report.describe(p)
+	return c.keep(ctx, store.Push{Project: name, By: c.jobs.Actor(ctx), Graphs: p}, report)
 }
 
 // keep stores a version.
