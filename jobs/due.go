@@ -3,7 +3,6 @@ package jobs
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -62,12 +61,4 @@ func (c *Client) hintInserted(ctx context.Context, db store.DB, jobs []store.New
 		}
 	}
 	return nil
-}
-
-// hintInsertedSQL is hintInserted for a database/sql transaction.
-func (c *Client) hintInsertedSQL(ctx context.Context, tx *sql.Tx, jobs []store.NewJob) error {
-	if !c.insertsDue(ctx, jobs, &c.dues.callers) {
-		return nil
-	}
-	return c.store.HintDueSQL(ctx, tx)
 }

@@ -49,11 +49,8 @@ func (c *Client) InsertManySQLTx(
 	ctx context.Context, tx *sql.Tx, params []river.InsertManyParams,
 ) ([]*rivertype.JobInsertResult, error) {
 	return c.insertBy(ctx, params, func(ctx context.Context, jobs []store.NewJob) (stored, error) {
-		in, err := c.store.InsertSQL(ctx, tx, jobs, c.hints(ctx))
-		if err != nil {
-			return stored{}, err
-		}
-		return stored{jobs: in}, c.hintInsertedSQL(ctx, tx, jobs)
+		in, err := c.store.InsertSQL(ctx, tx, jobs, c.hints(ctx)) // which hints at jobs due soon, too
+		return stored{jobs: in}, err
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 
@@ -77,6 +78,27 @@ func TestDistantMoverHearsOfDueJobs(t *testing.T) {
 			if _, err := c.InsertManyFast(t.Context(), []river.InsertManyParams{{Args: taskArgs{}, InsertOpts: soon()}}); err != nil {
 				t.Fatal(err)
 			}
+		},
+		"database/sql": func(t *testing.T, pool *pgxpool.Pool, c *jobs.Client) {
+			db := stdlib.OpenDBFromPool(pool)
+			t.Cleanup(func() { _ = db.Close() })
+			tx, err := db.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.InsertSQLTx(t.Context(), tx, taskArgs{}, soon()); err != nil {
+				t.Fatal(err)
+			}
+			if err := tx.Commit(); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"enqueue": func(t *testing.T, pool *pgxpool.Pool, _ *jobs.Client) {
+			exec(t, pool, `SELECT pelton.enqueue('task', run_at => clock_timestamp() + interval '300 milliseconds')`)
+		},
+		"enqueue_many": func(t *testing.T, pool *pgxpool.Pool, _ *jobs.Client) {
+			exec(t, pool, `SELECT pelton.enqueue_many(json_build_array(
+				json_build_object('kind', 'task', 'run_at', clock_timestamp() + interval '300 milliseconds')))`)
 		},
 		"retry": func(t *testing.T, _ *pgxpool.Pool, c *jobs.Client) { insert(t, c, 1, nil) },
 	} {

@@ -13,10 +13,6 @@ const pathSeparators = "/"
 
 var defaultShell = []string{"/bin/sh", "-c"}
 
-func (g *group) terminate() { _ = syscall.Kill(-g.process.Pid, syscall.SIGTERM) }
-
-func (g *group) kill() { _ = syscall.Kill(-g.process.Pid, syscall.SIGKILL) }
-
 // outcome returns the exit code as a shell shows it, and the name of the signal that ended the program.
 func outcome(state *os.ProcessState) (int, string) {
 	status, ok := state.Sys().(syscall.WaitStatus)

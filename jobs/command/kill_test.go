@@ -5,26 +5,18 @@ package command_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/peltonq/pelton/internal/pgtest"
 	"github.com/peltonq/pelton/jobs/command"
 	"github.com/peltonq/pelton/jobs/joblog"
-	"github.com/peltonq/pelton/schema"
-	"github.com/peltonq/pelton/schema/schematest"
 )
 
 var errStop = errors.New("stop it")
@@ -125,20 +117,6 @@ func TestLeftBehindProcessesAreEnded(t *testing.T) {
 	}
 }
 
-func TestEscapedProcessDoesNotHoldTheRun(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	dir := t.TempDir()
-	args := shell(`setsid sh -c 'echo $$ > pids; exec sleep 1000' & until [ -s pids ]; do sleep 0.01; done; echo done`)
-	args.Dir = dir
-	r := b.work(t.Context(), command.Config{WaitDelay: 50 * time.Millisecond}, args).ok()
-	list := pids(t, filepath.Join(dir, "pids"))
-	defer func() { _ = syscall.Kill(list[0], syscall.SIGKILL) }()
-	if len(list) != 1 || gone(list[0]) || r.printed("o") != "done\n" {
-		t.Fatalf("%v, printed %q", list, r.printed("o"))
-	}
-}
-
 func TestClosedLogDoesNotStopTheProgram(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -148,50 +126,4 @@ func TestClosedLogDoesNotStopTheProgram(t *testing.T) {
 	if err := command.NewWorker(command.Config{}).Work(ctx, job); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// executorEnv makes the test program an executor of one command, for the test that kills it.
-const executorEnv = "PELTON_TEST_COMMAND_EXECUTOR"
-
-func beExecutor(dsn string) {
-	pool, err := pgxpool.New(context.Background(), dsn)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	log := joblog.NewWriter(pool, schema.DefaultName, joblog.Config{FlushInterval: 5 * time.Millisecond})
-	log.Start(context.Background())
-	job := &river.Job[command.Args]{JobRow: &rivertype.JobRow{ID: 1}, Args: shell(`echo $$; exec sleep 1000`)}
-	err = command.NewWorker(command.Config{}).Work(joblog.NewContext(context.Background(), log.Run(1, 1)), job)
-	slog.Error("the command ended", "error", err)
-}
-
-func TestKilledExecutorTakesItsProgramAlong(t *testing.T) {
-	t.Parallel()
-	dsn := schematest.DSN(t)
-	executor := exec.Command(os.Args[0])
-	executor.Env = append(os.Environ(), executorEnv+"="+dsn)
-	executor.Stderr = os.Stderr
-	if err := executor.Start(); err != nil {
-		t.Fatal(err)
-	}
-	pool := pgtest.Pool(t, dsn)
-	pid := 0
-	pgtest.Eventually(t, 30*time.Second, func() bool {
-		for c, err := range joblog.Read(t.Context(), pool, schema.DefaultName, 1, 1, joblog.Options{Streams: "o"}) {
-			if err != nil {
-				return false
-			}
-			pid, _ = strconv.Atoi(strings.TrimSpace(string(c.Data)))
-		}
-		return pid > 0
-	}, "the program's log is not there")
-	if gone(pid) {
-		t.Fatal("the program does not run")
-	}
-	if err := executor.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = executor.Wait()
-	pgtest.Eventually(t, 10*time.Second, func() bool { return gone(pid) }, "process %d outlives its executor", pid)
 }

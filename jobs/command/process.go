@@ -16,6 +16,7 @@ type program struct {
 	argv  []string
 	dir   string
 	env   []string
+	realm string
 	grace time.Duration // from SIGTERM to SIGKILL
 	delay time.Duration // for what holds the output open after the program's exit
 
@@ -24,14 +25,15 @@ type program struct {
 	lastErrors     lastOutput
 }
 
-const lookPause = 20 * time.Millisecond
+const (
+	lookPause = 20 * time.Millisecond // between two looks at what is to end
+	stormGap  = time.Millisecond      // the same while new processes appear among those that are killed
+	tidyPause = time.Second           // between two looks for ended orphans while the program runs
+)
 
-// run starts the program, and returns when it and its group have ended and its output is read. Without a state it was not
-// started. If ctx ended it, the error is ctx's cause.
+// run starts the program, and returns when it and all that descends from it have ended and its output is read. Without a state
+// it was not started. If ctx ended it, the error is ctx's cause.
 func (p *program) run(ctx context.Context) (*os.ProcessState, error) {
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("program %q was not started: %w", p.argv[0], context.Cause(ctx))
-	}
 	defer holdThread()()
 	out, err := capture(p.stdout, nil)
 	if err != nil {
@@ -44,19 +46,25 @@ func (p *program) run(ctx context.Context) (*os.ProcessState, error) {
 	}
 	defer errs.close()
 
+	g := newGroup(p.realm, p.log)
 	cmd := &exec.Cmd{
-		Path: p.path, Args: p.argv, Dir: p.dir, Env: p.env,
+		Path: p.path, Args: p.argv, Dir: p.dir, Env: g.environ(p.env),
 		Stdout: out.write, Stderr: errs.write, SysProcAttr: attributes(),
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("program %q was not started: %w", p.argv[0], context.Cause(ctx))
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start program %q: %w", p.argv[0], err)
 	}
+	g.started(cmd.Process)
 	out.start()
 	errs.start()
-	return p.attend(ctx, &group{process: cmd.Process}, out, errs)
+	return p.attend(ctx, g, out, errs)
 }
 
-// attend waits for the program, the rest of its group, and the end of its output; it ends them when ctx ends.
+// attend waits for the program, for all that descends from it, and for the end of its output; it ends them when ctx ends. The
+// program is reaped last: until then its group keeps its number.
 func (p *program) attend(ctx context.Context, g *group, outputs ...*output) (*os.ProcessState, error) {
 	exited := make(chan struct{})
 	go func() {
@@ -64,21 +72,20 @@ func (p *program) attend(ctx context.Context, g *group, outputs ...*output) (*os
 		g.awaitExit()
 	}()
 	var killAt time.Time // set once SIGTERM was sent
-	select {
-	case <-exited:
+	if p.await(ctx, g, exited) {
 		if p.drain(ctx, outputs); ctx.Err() != nil {
 			killAt = p.terminate(ctx, g)
 		}
-	case <-ctx.Done():
+	} else {
 		killAt = p.terminate(ctx, g)
 		p.killUnless(ctx, exited, g, killAt)
 	}
 	stopped := !killAt.IsZero()
+	p.endRest(ctx, g, killAt)
 	state, err := g.reap()
 	if err != nil {
 		return nil, fmt.Errorf("wait for program %q: %w", p.argv[0], err)
 	}
-	p.endRest(ctx, g, killAt)
 	p.drain(context.WithoutCancel(ctx), outputs)
 	for _, o := range outputs {
 		o.stop()
@@ -89,14 +96,30 @@ func (p *program) attend(ctx context.Context, g *group, outputs ...*output) (*os
 	return state, nil
 }
 
-// terminate asks the group to end, and returns when it is to be killed.
+// await tells whether the program has exited before ctx ended.
+func (p *program) await(ctx context.Context, g *group, exited <-chan struct{}) bool {
+	tidy := time.NewTicker(tidyPause)
+	defer tidy.Stop()
+	for {
+		select {
+		case <-exited:
+			return true
+		case <-ctx.Done():
+			return false
+		case <-tidy.C:
+			g.tidy()
+		}
+	}
+}
+
+// terminate asks all processes of the program to end, and returns when they are to be killed.
 func (p *program) terminate(ctx context.Context, g *group) time.Time {
 	p.log.InfoContext(ctx, "ending the program", "cause", context.Cause(ctx), "grace", p.grace.String())
 	g.terminate()
 	return time.Now().Add(p.grace)
 }
 
-// killUnless kills the group if the program has not exited in time, and waits until it has.
+// killUnless kills all if the program has not exited in time, and waits until it has.
 func (p *program) killUnless(ctx context.Context, exited <-chan struct{}, g *group, at time.Time) {
 	timer := time.NewTimer(time.Until(at))
 	defer timer.Stop()
@@ -109,9 +132,10 @@ func (p *program) killUnless(ctx context.Context, exited <-chan struct{}, g *gro
 	}
 }
 
-// endRest ends what is left of the group after the program itself, and waits until it has gone.
+// endRest ends what is left after the program itself, and waits until it has gone: until two looks in a row find nothing, since
+// one can miss a process that was just forked by one that has just ended.
 func (p *program) endRest(ctx context.Context, g *group, killAt time.Time) {
-	if !g.alive() {
+	if !g.alive() && killAt.IsZero() {
 		return
 	}
 	if killAt.IsZero() {
@@ -119,14 +143,23 @@ func (p *program) endRest(ctx context.Context, g *group, killAt time.Time) {
 		g.terminate()
 		killAt = time.Now().Add(p.grace)
 	}
-	look := time.NewTicker(lookPause)
-	defer look.Stop()
-	for killed := false; g.alive(); <-look.C {
-		if !killed && !time.Now().Before(killAt) {
-			p.log.WarnContext(ctx, "processes of the program's group did not end in time and are killed")
-			g.kill()
-			killed = true
+	pause, killed := lookPause, false
+	for empty := 0; empty < 2; {
+		if !g.alive() {
+			empty++
+			continue
 		}
+		empty = 0
+		if !time.Now().Before(killAt) {
+			if !killed {
+				p.log.WarnContext(ctx, "processes of the program did not end in time and are killed")
+				killed = true
+			}
+			if pause = min(2*pause, lookPause); g.kill() {
+				pause = stormGap
+			}
+		}
+		<-time.After(pause)
 	}
 }
 

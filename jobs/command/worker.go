@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -17,45 +14,14 @@ import (
 	"github.com/peltonq/pelton/jobs/joblog"
 )
 
-// Config says how command jobs run on this worker. Zero fields mean the defaults.
-type Config struct {
-	// Env is the base environment of every program, as "NAME=value". Defaults to this process's own; an empty slice that is
-	// not nil: nothing but what the job says.
-	Env []string
-
-	// Dir is the working directory of jobs that name none, and the base of relative ones. Defaults to this process's own.
-	Dir string
-
-	// Shell is the program that runs the text of jobs with shell: true, with its flag. Defaults to sh -c (cmd /c on Windows).
-	Shell []string
-
-	// KillGrace is the time between SIGTERM and SIGKILL for jobs that do not say. Defaults to 5 s.
-	KillGrace time.Duration
-
-	// WaitDelay is how long a run waits, after its program has exited, for processes that hold its output open. Defaults to 2 s.
-	WaitDelay time.Duration
-}
-
-func (c Config) withDefaults() Config {
-	if c.Env == nil {
-		c.Env = os.Environ()
-	}
-	if len(c.Shell) == 0 {
-		c.Shell = defaultShell
-	}
-	c.KillGrace = cmp.Or(max(0, c.KillGrace), 5*time.Second)
-	c.WaitDelay = cmp.Or(max(0, c.WaitDelay), 2*time.Second)
-	return c
-}
-
 // Worker works command jobs.
 type Worker struct {
 	river.WorkerDefaults[Args]
-	config Config
+	*Runner
 }
 
 // NewWorker makes a worker for command jobs.
-func NewWorker(config Config) *Worker { return &Worker{config: config.withDefaults()} }
+func NewWorker(config Config) *Worker { return &Worker{Runner: NewRunner(config)} }
 
 // Register adds a worker for command jobs. It panics if there is one already.
 func Register(workers *jobs.Workers, config Config) { jobs.AddWorker(workers, NewWorker(config)) }
@@ -79,28 +45,24 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 func (w *Worker) runAll(ctx context.Context, job *river.Job[Args]) (*Result, error) {
 	var result *Result
 	list := job.Args.list()
+	log := joblog.FromContext(ctx)
 	for i, c := range list {
 		argv, err := w.argv(c, job.Args.Shell)
 		if err != nil {
 			return result, err
 		}
-		p, err := w.program(ctx, job, argv)
-		if err != nil {
-			return result, err
-		}
-		state, err := p.run(ctx)
-		if state != nil {
-			result = &Result{}
-			result.take(state)
+		one, err := w.Run(ctx, Spec{
+			Argv: argv, Name: c.name(argv, job.Args.Shell), Dir: job.Args.Dir, Env: w.env(ctx, job),
+			KillGrace: time.Duration(job.Args.KillGrace),
+		}, log.Stream(joblog.Stdout), log.Stream(joblog.Stderr))
+		if one != nil {
+			result = one
 			if len(list) > 1 {
 				result.Command = i + 1
 			}
 		}
 		if err != nil {
 			return result, err
-		}
-		if result.ExitCode != 0 || result.Signal != "" {
-			return result, &ExitError{c.name(argv, job.Args.Shell), result.ExitCode, result.Signal, p.lastErrors.String()}
 		}
 	}
 	return result, nil
@@ -119,45 +81,6 @@ func (w *Worker) argv(c Command, shell bool) ([]string, error) {
 		return append(slices.Clip(w.config.Shell), c.text), nil
 	}
 	return c.split()
-}
-
-func (w *Worker) program(ctx context.Context, job *river.Job[Args], argv []string) (*program, error) {
-	dir, err := w.dir(job.Args.Dir)
-	if err != nil {
-		return nil, err
-	}
-	env := w.env(ctx, job)
-	path, err := find(argv[0], dir, env)
-	if err != nil {
-		return nil, err
-	}
-	run := joblog.FromContext(ctx)
-	return &program{
-		path: path, argv: argv, dir: dir, env: env,
-		grace:  cmp.Or(time.Duration(job.Args.KillGrace), w.config.KillGrace),
-		delay:  w.config.WaitDelay,
-		stdout: run.Stream(joblog.Stdout),
-		stderr: run.Stream(joblog.Stderr),
-		log:    joblog.Logger(ctx),
-	}, nil
-}
-
-func (w *Worker) dir(dir string) (string, error) {
-	if dir == "" {
-		dir = w.config.Dir
-	} else if !filepath.IsAbs(dir) {
-		dir = filepath.Join(w.config.Dir, dir)
-	}
-	if dir == "" {
-		return "", nil
-	}
-	switch info, err := os.Stat(dir); {
-	case err != nil:
-		return "", fmt.Errorf("working directory: %w", err)
-	case !info.IsDir():
-		return "", fmt.Errorf("working directory %q is not a directory", dir)
-	}
-	return dir, nil
 }
 
 // env is the base environment, the job's own, and the job's numbers; of equal names the last counts.

@@ -26,7 +26,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if dsn := os.Getenv(executorEnv); dsn != "" {
+	if dsn := os.Getenv(executorDSN); dsn != "" {
 		beExecutor(dsn)
 		return
 	}

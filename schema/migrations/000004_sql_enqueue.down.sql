@@ -17,3 +17,4 @@ DROP FUNCTION pelton.go_escapes(text);
 DROP FUNCTION pelton.check_job(text, text, text, text, integer, timestamptz, text[], jsonb, integer);
 DROP FUNCTION pelton.json_fault(text);
 DROP FUNCTION pelton.insert_json(json, boolean);
+DROP FUNCTION pelton.hint_due(timestamptz[], boolean[]);

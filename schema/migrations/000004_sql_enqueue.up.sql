@@ -1,6 +1,26 @@
 -- Enqueueing from SQL: enqueue and enqueue_many for people, triggers and other languages; insert_json for clients that can
 -- pass one text parameter but no arrays (Go's database/sql). All end in insert_jobs.
 
+-- hint_due tells movers, when the transaction commits, that one of the jobs inserted is due before their next look may come: they
+-- look at least every 7.5 seconds. A session tells them at most every 200 ms: a hint makes them look often for a while. Nothing
+-- is sent while the notification queue is half full.
+CREATE FUNCTION pelton.hint_due(due timestamptz[], pending boolean[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    at timestamptz := clock_timestamp();
+    ms bigint := floor(extract(epoch FROM at) * 1000);
+    last bigint;
+BEGIN
+    IF NOT EXISTS (SELECT FROM unnest(due, pending) AS u(due, pending)
+        WHERE u.due > at AND u.due <= at + interval '7.5 seconds' AND NOT u.pending) THEN
+        RETURN;
+    END IF;
+    last := nullif(current_setting('peltonq.told_due', true), '')::bigint; -- gone if that transaction was rolled back
+    IF (last IS NULL OR abs(ms - last) >= 200) AND pg_notification_queue_usage() < 0.5 THEN
+        PERFORM set_config('peltonq.told_due', ms::text, false);
+        PERFORM pg_notify('pelton_wake', 'due:');
+    END IF;
+END $$;
+
 -- insert_json unpacks a JSON array of jobs into insert_jobs. It checks nothing: its caller has. Each job is
 -- {"kind", "args": text or JSON, "queue", "priority", "max_attempts", "due", "pending", "metadata": text or object,
 -- "tags": [text], "unique_key": hex, "unique_states": bits}; what is missing or null has enqueue's default. Returns one row per
@@ -30,6 +50,10 @@ BEGIN
             tags, unique_key, unique_states, n)
     ) a, pelton.insert_jobs(a.kinds, a.args, a.queues, a.priorities, a.max_attempts, a.due, a.pending, a.metadata, a.tags,
         a.unique_keys, a.unique_states, hint) i;
+    IF hint THEN
+        PERFORM pelton.hint_due(array_agg(u.due), array_agg(coalesce(u.pending, false)))
+        FROM json_to_recordset(jobs) AS u(due timestamptz, pending boolean);
+    END IF;
 END $$;
 
 -- json_fault tells why a text is not JSON that Postgres can keep and read, or NULL. \u0000, half surrogate pairs and numbers
@@ -244,6 +268,9 @@ BEGIN
         ARRAY[max_attempts::smallint], ARRAY[run_at], ARRAY[coalesce(pending, false)],
         ARRAY[nullif(metadata, '{}')::text], ARRAY[array_to_string(tags, ',')], CASE WHEN key IS NOT NULL THEN ARRAY[key] END,
         ARRAY[mask], coalesce(notify, true)) i;
+    IF coalesce(notify, true) THEN
+        PERFORM pelton.hint_due(ARRAY[run_at], ARRAY[coalesce(pending, false)]);
+    END IF;
 END $$;
 
 -- enqueue puts one job into the queue, in the caller's transaction, and returns its id: a rollback leaves nothing. Bad input is
@@ -359,6 +386,9 @@ BEGIN
         FROM unnest(checked)
     ) a, pelton.insert_jobs(a.kinds, a.args, a.queues, a.priorities, a.max_attempts, a.due, a.pending, a.metadata, a.tags,
         a.unique_keys, a.unique_states, coalesce(notify, true)) i;
+    IF coalesce(notify, true) THEN
+        PERFORM pelton.hint_due(array_agg(run_at), array_agg(pending)) FROM unnest(checked);
+    END IF;
 END $$;
 
 COMMENT ON FUNCTION pelton.enqueue(text, text, text, integer, timestamptz, text[], jsonb, integer, boolean, boolean, text[],

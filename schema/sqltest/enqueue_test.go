@@ -336,3 +336,41 @@ func TestEnqueueHintsOnlyIfAsked(t *testing.T) {
 		t.Errorf("the first hint is %v, want one for loud: %v", hint, err)
 	}
 }
+
+// Movers are told of jobs due before their next look: once in a while in a session, and again if the hint was rolled back.
+func TestEnqueueHintsAtJobsDueSoon(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t)
+	listener, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Release()
+	exec(t, listener, `LISTEN pelton_wake`)
+	writer, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Release()
+	// None of these sends one: due late, gone by, pending, told not to.
+	exec(t, writer, `SELECT pelton.enqueue('k', run_at => now() + interval '1 minute'), pelton.enqueue('k', run_at => now()),
+		pelton.enqueue('k', run_at => now() + interval '3 seconds', pending => true),
+		pelton.enqueue('k', run_at => now() + interval '3 seconds', notify => false)`)
+	const soon = `SELECT pelton.enqueue('k', run_at => clock_timestamp() + interval '3 seconds')`
+	exec(t, writer, `BEGIN`)
+	exec(t, writer, soon)
+	exec(t, writer, `ROLLBACK`)
+	exec(t, pool, `SELECT pg_notify('pelton_wake', 'first')`)
+	exec(t, writer, soon)
+	exec(t, pool, `SELECT pg_notify('pelton_wake', 'second')`)
+	const told = `SELECT set_config('peltonq.told_due', (extract(epoch FROM clock_timestamp()) * 1000 - $1)::bigint::text, false),
+		pelton.enqueue('k', run_at => clock_timestamp() + interval '3 seconds')`
+	exec(t, writer, told, 0)
+	exec(t, writer, told, 1000)
+	exec(t, pool, `SELECT pg_notify('pelton_wake', 'last')`)
+	for _, want := range []string{"first", "due:", "second", "due:", "last"} {
+		if hint, err := listener.Conn().WaitForNotification(t.Context()); err != nil || hint.Payload != want {
+			t.Fatalf("got the hint %v, want %q: %v", hint, want, err)
+		}
+	}
+}

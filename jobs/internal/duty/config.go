@@ -8,7 +8,7 @@ import (
 	"github.com/peltonq/pelton/internal/floor"
 )
 
-// MoveLook is the default of Config.MoveLook.
+// MoveLook is the default of Config.MoveLook. The SQL function hint_due knows it too.
 const MoveLook = 7500 * time.Millisecond
 
 // Config says how the duties work. Zero fields mean the defaults.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"time"
@@ -111,14 +110,6 @@ const FlowHint = "flow:"
 // HintDue tells movers of a run due soon, in db's transaction if it is one.
 func (s *Store) HintDue(ctx context.Context, db DB) error {
 	if _, err := db.Exec(ctx, s.sql.Get("hint_due")); err != nil {
-		return fmt.Errorf("hint at a job due soon: %w", err)
-	}
-	return nil
-}
-
-// HintDueSQL is HintDue in a database/sql transaction.
-func (s *Store) HintDueSQL(ctx context.Context, tx *sql.Tx) error {
-	if _, err := tx.ExecContext(ctx, s.sql.Get("hint_due")); err != nil {
 		return fmt.Errorf("hint at a job due soon: %w", err)
 	}
 	return nil

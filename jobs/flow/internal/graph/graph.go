@@ -1,6 +1,12 @@
 package graph
 
-import "time"
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
 
 // Types of nodes that the flow engine knows by itself. Any other type is a job kind, or mapped to a command by configuration.
 const (
@@ -20,7 +26,10 @@ const (
 // Limits of a project.
 const (
 	MaxNodes = 100_000 // of a flow, embedded ones counted each time
+	MaxTotal = 500_000 // of all flows of a project
 	MaxDepth = 50      // of embedded flows
+	MaxName  = 255     // bytes of a node's or a flow's name
+	MaxPath  = 1000    // bytes of a node's path
 )
 
 // Project is what one upload holds.
@@ -51,6 +60,10 @@ type Node struct {
 	Parents   []int  `json:"parents,omitempty"` // in the same container, sorted
 	Config    Config `json:"config,omitempty"`  // its own, as written: parameters are not resolved
 	Shared    Config `json:"shared,omitempty"`  // Flow 1.0: what its .properties files say, the nearest last
+
+	// Args are the args of a node that code made from a job kind. Texts in it may hold parameters. Of other nodes of a job
+	// kind, the args are made of the config.
+	Args json.RawMessage `json:"args,omitempty"`
 
 	Condition        string   `json:"condition,omitempty"` // as written; "": all_success
 	ForEach          *ForEach `json:"for_each,omitempty"`
@@ -140,6 +153,26 @@ type Fault struct {
 	Line   int    `json:"line,omitempty"` // 0: unknown
 	Node   string `json:"node,omitempty"` // its path
 	Reason string `json:"reason"`
+}
+
+// String shows a fault to a person: "file:line: node: reason".
+func (f Fault) String() string {
+	var b strings.Builder
+	b.WriteString(f.File)
+	if f.Line > 0 {
+		b.WriteString(":" + strconv.Itoa(f.Line))
+	}
+	if b.Len() > 0 {
+		b.WriteString(": ")
+	}
+	if f.Node != "" {
+		node := f.Node
+		if strings.ContainsFunc(node, unicode.IsControl) {
+			node = strconv.Quote(node)
+		}
+		b.WriteString(node + ": ")
+	}
+	return b.String() + f.Reason
 }
 
 // Note is something that will behave otherwise than an author may think; it does not stop an upload. It has the shape of a fault.

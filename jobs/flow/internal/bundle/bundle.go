@@ -1,0 +1,368 @@
+package bundle
+
+import (
+	"archive/zip"
+	"cmp"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/peltonq/pelton/jobs/flow/internal/graph"
+)
+
+// Limits bound an upload. Zero values mean the defaults.
+type Limits struct {
+	Files int   // how many files it may hold; defaults to 50,000
+	File  int64 // bytes of one file; defaults to 1 GiB
+	Total int64 // bytes of all files; defaults to 2 GiB
+}
+
+func (l Limits) withDefaults() Limits {
+	return Limits{Files: cmp.Or(l.Files, 50_000), File: cmp.Or(l.File, 1<<30), Total: cmp.Or(l.Total, 2<<30)}
+}
+
+// Bundle is the files of an upload.
+type Bundle struct {
+	Files  []File   // by path
+	Hidden []string // files that begin with a dot and were left out; not those of an operating system
+
+	source io.Closer
+}
+
+// File is one file of an upload.
+type File struct {
+	Path   string
+	Mode   fs.FileMode // 0755 or 0644
+	Size   int64
+	SHA256 [sha256.Size]byte
+
+	open func() (io.ReadCloser, error)
+}
+
+// ErrChanged says that a file was changed after the bundle was read.
+var ErrChanged = errors.New("the file was changed while it was being read")
+
+// Open reads the zip or directory at a path. Faults say everything that is wrong with it; there is no bundle then. The
+// bundle must be closed.
+func Open(name string, limits Limits) (*Bundle, []graph.Fault, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if info.IsDir() {
+		root, err := os.OpenRoot(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		return owned(root)(Dir(root.FS(), limits))
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, faults, err := owned(file)(Zip(file, info.Size(), limits))
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return b, faults, err
+}
+
+// owned gives a bundle its source to close, or closes it.
+func owned(source io.Closer) func(*Bundle, []graph.Fault, error) (*Bundle, []graph.Fault, error) {
+	return func(b *Bundle, faults []graph.Fault, err error) (*Bundle, []graph.Fault, error) {
+		if b == nil {
+			return nil, faults, errors.Join(err, source.Close())
+		}
+		b.source = source
+		return b, faults, err
+	}
+}
+
+// Close lets go of the zip or directory.
+func (b *Bundle) Close() error {
+	if b.source == nil {
+		return nil
+	}
+	return b.source.Close()
+}
+
+// Open returns the contents of a file. The reader fails at the end with ErrChanged if they are not those that were hashed.
+func (f *File) Open() (io.ReadCloser, error) {
+	r, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	return &checked{ReadCloser: r, hash: sha256.New(), file: f}, nil
+}
+
+// Read returns the contents of a small file.
+func (f *File) Read() ([]byte, error) {
+	r, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(r)
+	return data, errors.Join(err, r.Close())
+}
+
+type checked struct {
+	io.ReadCloser
+	hash hash.Hash
+	size int64
+	file *File
+}
+
+func (c *checked) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.size += int64(n)
+	if c.size > c.file.Size {
+		return 0, ErrChanged
+	}
+	c.hash.Write(p[:n])
+	if errors.Is(err, io.EOF) && [sha256.Size]byte(c.hash.Sum(nil)) != c.file.SHA256 {
+		return n, ErrChanged
+	}
+	return n, err
+}
+
+// reader gathers the files of one source.
+type reader struct {
+	limits Limits
+	bundle *Bundle
+	faults []graph.Fault
+	total  int64
+	full   bool
+}
+
+func (r *reader) fault(name, format string, args ...any) {
+	r.faults = append(r.faults, graph.Fault{File: name, Reason: fmt.Sprintf(format, args...)})
+}
+
+// badPath says what is wrong with a path of an upload, "" if nothing is.
+func badPath(name string) string {
+	const longest = 1000
+	switch {
+	case name == "":
+		return "the name is empty"
+	case !utf8.ValidString(name):
+		return "the name is not UTF-8"
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return "the name holds a control character"
+	case strings.Contains(name, `\`):
+		return "the name holds a backslash; folders are separated by slashes"
+	case strings.HasPrefix(name, "/") || len(name) > 1 && name[1] == ':':
+		return "the path is absolute"
+	case slices.Contains(strings.Split(name, "/"), ".."):
+		return "the path leads out of the upload"
+	case len(name) > longest:
+		return fmt.Sprintf("the path has %d bytes, at most %d are allowed", len(name), longest)
+	case !fs.ValidPath(name):
+		return "the path is not a plain one (as folder/name)"
+	}
+	return ""
+}
+
+// ignored tells whether a file is left out, and whether its author may miss it.
+func ignored(name string) (ignored, missed bool) {
+	for part := range strings.SplitSeq(name, "/") {
+		switch {
+		case part == "__MACOSX" || part == ".DS_Store" || part == ".git" || strings.HasPrefix(part, "._"):
+			return true, false
+		case strings.HasPrefix(part, "."):
+			return true, true
+		}
+	}
+	return false, false
+}
+
+// add takes one entry up. Its contents are not looked at yet.
+func (r *reader) add(name string, mode fs.FileMode, size int64, open func() (io.ReadCloser, error)) {
+	if reason := badPath(name); reason != "" {
+		r.fault(name, "%s", reason)
+		return
+	}
+	if skip, missed := ignored(name); skip {
+		if missed {
+			r.bundle.Hidden = append(r.bundle.Hidden, name)
+		}
+		return
+	}
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		r.fault(name, "is a symbolic link; an upload may hold files and directories only")
+		return
+	case !mode.IsRegular():
+		r.fault(name, "is neither a file nor a directory")
+		return
+	case size > r.limits.File:
+		r.fault(name, "has %d bytes, at most %d are allowed", size, r.limits.File)
+		return
+	}
+	if len(r.bundle.Files) == r.limits.Files {
+		if !r.full {
+			r.fault("", "more than %d files", r.limits.Files)
+		}
+		r.full = true
+		return
+	}
+	kept := fs.FileMode(0o644)
+	if mode&0o111 != 0 {
+		kept = 0o755
+	}
+	r.bundle.Files = append(r.bundle.Files, File{Path: name, Mode: kept, Size: size, open: open})
+	r.total = min(r.total+size, 1<<62)
+}
+
+// finish orders the files and reads each once.
+func (r *reader) finish() (*Bundle, []graph.Fault) {
+	files := r.bundle.Files
+	slices.SortStableFunc(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
+	if r.total > r.limits.Total {
+		r.fault("", "the files have %d bytes together, at most %d are allowed", r.total, r.limits.Total)
+	}
+	r.clashes()
+	if len(r.faults) == 0 {
+		r.hash()
+	}
+	if len(r.faults) > 0 {
+		return nil, r.faults
+	}
+	stripTop(files)
+	slices.Sort(r.bundle.Hidden)
+	return r.bundle, nil
+}
+
+// clashes looks for names that come twice, and for files that are directories too.
+func (r *reader) clashes() {
+	files := make(map[string]bool, len(r.bundle.Files))
+	for _, f := range r.bundle.Files {
+		if files[f.Path] {
+			r.fault(f.Path, "duplicate name in the upload")
+		}
+		files[f.Path] = true
+	}
+	for _, f := range r.bundle.Files {
+		for dir := path.Dir(f.Path); dir != "."; dir = path.Dir(dir) {
+			if files[dir] {
+				r.fault(f.Path, "%s is a file and a directory", dir)
+				break
+			}
+		}
+	}
+}
+
+// hash reads all files. Their sizes are what is read, whatever the source said before.
+func (r *reader) hash() {
+	r.total = 0
+	buffer := make([]byte, 64<<10)
+	for i := range r.bundle.Files {
+		f := &r.bundle.Files[i]
+		left := min(r.limits.File, r.limits.Total-r.total)
+		sum, size, err := hashOf(f, left, buffer)
+		switch {
+		case err != nil:
+			r.fault(f.Path, "cannot be read: %v", err)
+			continue
+		case size > left:
+			r.fault(f.Path, "has more bytes than it says, and more than are allowed")
+			return
+		}
+		f.Size, f.SHA256 = size, sum
+		r.total += size
+	}
+}
+
+func hashOf(f *File, most int64, buffer []byte) (sum [sha256.Size]byte, size int64, err error) {
+	in, err := f.open()
+	if err != nil {
+		return sum, 0, err
+	}
+	h := sha256.New()
+	size, err = io.CopyBuffer(h, io.LimitReader(in, most+1), buffer)
+	return [sha256.Size]byte(h.Sum(nil)), size, errors.Join(err, in.Close())
+}
+
+// stripTop takes a directory off that all files are in.
+func stripTop(files []File) {
+	if len(files) == 0 {
+		return
+	}
+	top, _, _ := strings.Cut(files[0].Path, "/")
+	for _, f := range files {
+		if !strings.HasPrefix(f.Path, top+"/") {
+			return
+		}
+	}
+	for i := range files {
+		files[i].Path = files[i].Path[len(top)+1:]
+	}
+}
+
+// Dir reads a directory.
+func Dir(fsys fs.FS, limits Limits) (*Bundle, []graph.Fault, error) {
+	r := &reader{limits: limits.withDefaults(), bundle: &Bundle{}}
+	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name == "." {
+			return nil
+		}
+		if d.IsDir() {
+			if skip, missed := ignored(name); skip {
+				if missed {
+					r.bundle.Hidden = append(r.bundle.Hidden, name)
+				}
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if r.full {
+			return fs.SkipAll
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		r.add(name, info.Mode(), info.Size(), func() (io.ReadCloser, error) { return fsys.Open(name) })
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	b, faults := r.finish()
+	return b, faults, nil
+}
+
+// Zip reads a zip. An error means that it is none, or a broken one.
+func Zip(in io.ReaderAt, size int64, limits Limits) (*Bundle, []graph.Fault, error) {
+	z, err := zip.NewReader(in, size)
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
+		return nil, nil, fmt.Errorf("not a zip file: %w", err)
+	}
+	r := &reader{limits: limits.withDefaults(), bundle: &Bundle{}}
+	for _, f := range z.File {
+		const encrypted = 1
+		switch {
+		case strings.HasSuffix(f.Name, "/") || f.Mode().IsDir():
+			if reason := badPath(strings.TrimRight(f.Name, "/")); reason != "" {
+				r.fault(f.Name, "%s", reason)
+			}
+		case f.Flags&encrypted != 0:
+			r.fault(f.Name, "is encrypted")
+		default:
+			r.add(f.Name, f.Mode(), int64(min(f.UncompressedSize64, 1<<62)), f.Open)
+		}
+	}
+	b, faults := r.finish()
+	return b, faults, nil
+}

@@ -1,0 +1,50 @@
+package draft
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/peltonq/pelton/jobs/flow/internal/graph"
+)
+
+// Report gathers what is said about an upload.
+type Report struct {
+	Faults []graph.Fault
+	Notes  []graph.Note
+}
+
+// Place is what a fault or a note is about.
+type Place struct {
+	File string
+	Line int
+	Node string
+}
+
+// Fault adds something that is wrong.
+func (r *Report) Fault(at Place, format string, args ...any) {
+	r.Faults = append(r.Faults, at.say(format, args))
+}
+
+// Note adds something that behaves otherwise than its author may think.
+func (r *Report) Note(at Place, format string, args ...any) {
+	r.Notes = append(r.Notes, at.say(format, args))
+}
+
+func (at Place) say(format string, args []any) graph.Fault {
+	return graph.Fault{File: at.File, Line: at.Line, Node: at.Node, Reason: fmt.Sprintf(format, args...)}
+}
+
+// Sorted returns faults or notes by file, line, node and reason, each once, and no more than a person can read.
+func Sorted(list []graph.Fault) []graph.Fault {
+	const most = 1000
+	slices.SortFunc(list, func(a, b graph.Fault) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Reason, b.Reason))
+	})
+	list = slices.Compact(list)
+	if len(list) > most {
+		more := graph.Fault{Reason: fmt.Sprintf("and %d more", len(list)-most)}
+		list = append(list[:most:most], more)
+	}
+	return list
+}

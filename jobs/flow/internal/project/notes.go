@@ -1,0 +1,173 @@
+package project
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/peltonq/pelton/jobs/flow/internal/bundle"
+	"github.com/peltonq/pelton/jobs/flow/internal/cond"
+	"github.com/peltonq/pelton/jobs/flow/internal/draft"
+	"github.com/peltonq/pelton/jobs/flow/internal/graph"
+)
+
+// notes reports what a project says that will behave otherwise than its author may think.
+func notes(d *draft.Project, report *draft.Report) {
+	for _, s := range d.Shared {
+		config(s.Config, about{report: report, at: draft.Place{File: s.File}, lines: s.Lines})
+	}
+	if d.Jobs != nil {
+		set(d.Jobs, "", nil, report)
+	}
+	for _, f := range d.Flows {
+		a := about{report: report, at: draft.Place{File: f.File}, lines: f.Lines}
+		config(f.Config, a)
+		trigger(f.Trigger, a)
+		if f.Nodes != nil {
+			set(f.Nodes, "", []graph.Config{f.Config}, report)
+		}
+	}
+}
+
+// about is what notes are taken of.
+type about struct {
+	report *draft.Report
+	at     draft.Place
+	lines  draft.Lines
+}
+
+func (a about) note(key, format string, args ...any) {
+	at := a.at
+	if line := a.lines[key]; line > 0 {
+		at.Line = line
+	}
+	a.report.Note(at, format, args...)
+}
+
+func set(s *draft.Set, prefix string, around []graph.Config, report *draft.Report) {
+	for _, n := range s.Nodes {
+		a := about{report: report, at: draft.Place{File: n.File, Line: n.Line, Node: prefix + n.Name}, lines: n.Lines}
+		config(n.Config, a)
+		has := func(key string) bool {
+			for _, c := range append([]graph.Config{n.Config, n.Shared}, around...) {
+				if _, ok := c[key]; ok {
+					return true
+				}
+			}
+			return false
+		}
+		if _, own := n.Config["retry.backoff"]; own && n.Type != graph.TypeFlow && !n.Retry.Set && !has("retries") {
+			a.note("retry.backoff", "retry.backoff without retries: the job is not tried again")
+		}
+		if e, err := cond.Parse(n.Condition); err == nil && !e.Required() {
+			a.note("condition", "condition: its macro is not joined by && alone; Azkaban would want it to hold whatever the rest says")
+		}
+		if n.Type == graph.TypeCommand {
+			commands(n.Config, a)
+		}
+		if n.Type == graph.TypeNoop && n.Config["command"] != "" {
+			a.note("command", "the command of a noop is not run")
+		}
+		if n.Nodes != nil {
+			set(n.Nodes, prefix+n.Name+":", append([]graph.Config{n.Config}, around...), report)
+		}
+	}
+}
+
+func trigger(t *graph.Trigger, a about) {
+	if t == nil {
+		return
+	}
+	if len(t.DependsOn) > 0 {
+		a.note("trigger", "triggerDependencies (%s) are not supported: the flow does not wait for them", strings.Join(t.DependsOn, ", "))
+	}
+}
+
+// notUsed are Azkaban's keys that mean nothing here.
+var notUsed = map[string]string{
+	"useExecutor":                 "any executor that serves the queue may run the flow; use queue to choose",
+	"user.to.proxy":               "programs run as the executor's user",
+	"azkaban.should.proxy.user":   "programs run as the executor's user",
+	"execute.as.user":             "programs run as the executor's user",
+	"azkaban.group.name":          "programs run as the executor's user",
+	"memory.check.enabled":        "the executor's memory is not looked at",
+	"job.max.Xms":                 "the limit is that of the server",
+	"job.max.Xmx":                 "the limit is that of the server",
+	"azkaban.job.attachment.file": "attachments are not shown; write outputs to JOB_OUTPUT_PROP_FILE",
+}
+
+var (
+	parameter = regexp.MustCompile(`\$\{[^{}]*\}`)
+	plainName = regexp.MustCompile(`^\$\{[a-zA-Z_.0-9]+\}$`)
+)
+
+// numbers are the keys that the engine reads before a run exists.
+var numbers = []string{"retries", "retry.backoff", "flow.num.job.threads", "flowPriority", "failure.action"}
+
+// config looks at the keys of one config.
+func config(c graph.Config, a about) {
+	for _, key := range slices.Sorted(maps.Keys(c)) {
+		value := c[key]
+		if why, ok := notUsed[key]; ok {
+			a.note(key, "%s is not used: %s", key, why)
+			continue
+		}
+		if strings.HasPrefix(key, "azkaban.flow") || strings.HasPrefix(key, "azkaban.job") {
+			a.note(key, "%s is set by the run: what the config says is not used", key)
+		}
+		for _, p := range slices.Compact(parameter.FindAllString(value, -1)) {
+			if !plainName.MatchString(p) {
+				a.note(key, "%s: %s is left as it is: names of parameters have letters, digits, _ and . only", key, p)
+			}
+		}
+		if slices.Contains(numbers, key) && strings.Contains(value, "${") {
+			a.note(key, "%s is not used: a parameter (%s) has no value yet when it is read", key, value)
+		}
+	}
+}
+
+// commands looks at the command lines of a node.
+func commands(c graph.Config, a about) {
+	highest := 0
+	for key, value := range c {
+		n, isCommand := commandNumber(key)
+		if !isCommand {
+			continue
+		}
+		highest = max(highest, n)
+		for _, what := range surprises(value) {
+			a.note(key, "%s: %s", key, what)
+		}
+	}
+	for n := 1; n < highest; n++ {
+		if _, ok := c[fmt.Sprintf("command.%d", n)]; !ok {
+			a.note(fmt.Sprintf("command.%d", highest), "command.%d and what follows it is not run: command.%d is missing", n+1, n)
+			return
+		}
+	}
+}
+
+func commandNumber(key string) (n int, ok bool) {
+	if key == "command" {
+		return 0, true
+	}
+	digits, ok := strings.CutPrefix(key, "command.")
+	n, err := strconv.Atoi(digits)
+	return n, ok && err == nil && n > 0 && strconv.Itoa(n) == digits
+}
+
+// hidden notes files that were left out because their names begin with a dot.
+func hidden(b *bundle.Bundle, report *draft.Report) {
+	const most = 5
+	if len(b.Hidden) == 0 {
+		return
+	}
+	names := strings.Join(b.Hidden[:min(most, len(b.Hidden))], ", ")
+	if len(b.Hidden) > most {
+		names += fmt.Sprintf(" and %d more", len(b.Hidden)-most)
+	}
+	report.Note(draft.Place{}, "names that begin with a dot are left out: %s", names)
+}

@@ -1,0 +1,82 @@
+package project
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// shells run what stands behind -c, so that shell characters mean what they mean to a shell.
+var shells = []string{"sh", "bash", "dash", "ksh", "zsh", "ash"}
+
+// surprises says what in a command line would work in a shell and does not without one. A character behind quotes is data for
+// everybody, except for a variable in double quotes.
+func surprises(line string) []string {
+	words := strings.Fields(line)
+	if len(words) > 1 && slices.Contains(shells, path.Base(words[0])) && strings.HasPrefix(words[1], "-") && strings.HasSuffix(words[1], "c") {
+		return nil
+	}
+	var found []string
+	add := func(what string) {
+		if !slices.Contains(found, what) {
+			found = append(found, what)
+		}
+	}
+	const instead = "; there is no shell: use bash -c '...'"
+	quote := rune(0)
+	runes := []rune(line)
+	at := func(i int) rune {
+		if i < len(runes) {
+			return runes[i]
+		}
+		return 0
+	}
+	for i, r := range runes {
+		switch {
+		case r == '$' && quote != '\'' && isLetter(at(i+1)):
+			add(variable(runes[i:]) + " is passed on as text" + instead)
+		case r == '$' && at(i+1) == '(' && isLetter(at(i+2)):
+			add("$(...) is arithmetic, not the output of a command" + instead)
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case r == '\'' || r == '"':
+			quote = r
+		case r == '`':
+			add("` is passed on as text" + instead)
+		case r == '|' && at(i+1) == '|' || r == '&' && at(i+1) == '&':
+			add(string([]rune{r, r}) + " is an argument" + instead)
+		case i > 0 && (r == '|' || r == '&') && runes[i-1] == r:
+		case r == '|':
+			add("| is no pipe but an argument" + instead)
+		case r == '>' || r == '<':
+			add(string(r) + " redirects nothing" + instead)
+		case r == ';' || r == '&':
+			add(string(r) + " separates no commands" + instead)
+		case r == '*' || r == '?' && at(i+1) == '.':
+			add(string(r) + " stands for no file names" + instead)
+		case strings.ContainsRune("“”‘’", r):
+			add("curly quotes (“ ” ‘ ’) are letters: words are split inside them")
+		case r == '~' && (i == 0 || runes[i-1] == ' ') && (at(i+1) == '/' || at(i+1) == ' ' || at(i+1) == 0):
+			add("~ is not the home directory" + instead)
+		case r == '\n' && strings.TrimSpace(string(runes[i:])) != "":
+			add("several lines are one command: a line's end separates words only")
+		}
+	}
+	if quote != 0 {
+		add("the quote " + string(quote) + " is not closed")
+	}
+	return found
+}
+
+func isLetter(r rune) bool { return r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
+
+// variable returns the variable that a text begins with.
+func variable(text []rune) string {
+	end := 1
+	for end < len(text) && (isLetter(text[end]) || text[end] >= '0' && text[end] <= '9') {
+		end++
+	}
+	return string(text[:end])
+}
