@@ -83,6 +83,9 @@ func (c *checker) flow(f *Flow) {
 
 // set checks nodes that name each other, and those inside them. What they inherit comes nearest first.
 func (c *checker) set(s *Set, prefix string, inherited []graph.Config) {
+	if _, done := c.edges[s]; done {
+		return // code may embed one flow many times
+	}
 	numbers := make(map[string]int, len(s.Nodes))
 	for i, n := range s.Nodes {
 		if first, ok := numbers[n.Name]; !ok {

@@ -2,6 +2,7 @@ package draft
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/peltonq/pelton/jobs/flow/internal/cond"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
@@ -70,8 +71,7 @@ func notAncestors(parents [][]int, uses []use) []string {
 				above[i] |= above[p] | mask(p)
 			}
 		}
-		for at := len(order) - 1; at >= 0; at-- {
-			i := order[at]
+		for _, i := range slices.Backward(order) {
 			for _, p := range parents[i] {
 				below[p] |= below[i] | mask(i)
 			}

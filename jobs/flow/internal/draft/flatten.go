@@ -83,12 +83,22 @@ type size struct {
 	path  int // bytes of its longest path
 }
 
+// sizes are those of flows and sets that are known, so that each is counted once, however often it is embedded.
+type sizes map[any]size
+
+func (s sizes) of(what any, count func() size) size {
+	if _, ok := s[what]; !ok {
+		s[what] = count()
+	}
+	return s[what]
+}
+
 // beyond is a size that stays larger than every limit when others are added to it.
 const beyond = 1 << 40
 
 // sizes checks the limits, before anything is made.
 func (c *checker) sizes() {
-	known := map[*Flow]size{}
+	known := sizes{}
 	total := 0
 	for _, f := range c.project.Flows {
 		s := c.sizeOfFlow(f, known)
@@ -114,16 +124,11 @@ func countText(nodes int) string {
 	return fmt.Sprintf("%d nodes", nodes)
 }
 
-func (c *checker) sizeOfFlow(f *Flow, known map[*Flow]size) size {
-	s, ok := known[f]
-	if !ok {
-		s = c.sizeOf(c.nodesOf(f), known)
-		known[f] = s
-	}
-	return s
+func (c *checker) sizeOfFlow(f *Flow, known sizes) size {
+	return known.of(f, func() size { return c.sizeOf(c.nodesOf(f), known) })
 }
 
-func (c *checker) sizeOf(nodes []*Node, known map[*Flow]size) size {
+func (c *checker) sizeOf(nodes []*Node, known sizes) size {
 	all := size{nodes: len(nodes)}
 	for _, n := range nodes {
 		all.path = max(all.path, len(n.Name))
@@ -132,7 +137,7 @@ func (c *checker) sizeOf(nodes []*Node, known map[*Flow]size) size {
 		case n.Type != graph.TypeFlow:
 			continue
 		case n.Nodes != nil:
-			in = c.sizeOf(n.Nodes.Nodes, known)
+			in = known.of(n.Nodes, func() size { return c.sizeOf(n.Nodes.Nodes, known) })
 		default:
 			in = c.sizeOfFlow(c.flows[n.Embeds], known)
 		}

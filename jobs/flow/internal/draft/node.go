@@ -55,7 +55,7 @@ func (c *checker) node(n *Node, s *Set, prefix string, inherited []graph.Config)
 	case !c.rules.knows(n.Type):
 		fault("type", "unknown type %q: it is neither built in (%s), nor a registered job kind, nor mapped to a command",
 			n.Type, strings.Join(builtIn, ", "))
-	case n.Type == graph.TypeCommand && missing("command"):
+	case n.Type == graph.TypeCommand && n.Args == nil && missing("command"):
 		fault("command", "command is missing")
 	case n.Type == graph.TypeJavaProcess && missing("java.class"):
 		fault("java.class", "java.class is missing")
@@ -106,8 +106,14 @@ func hasNode(s *Set, name string) bool {
 // instance is how the instances of a for_each are named.
 var instance = regexp.MustCompile(`^(.+)\[\d+\]$`)
 
+// queueName is the rule that jobs has for names of queues.
+var queueName = regexp.MustCompile(`^[a-z0-9]+([_|-][a-z0-9]+)*$`)
+
 // extensions checks the keys that Azkaban does not have.
 func (c *checker) extensions(n *Node, s *Set, fault faultFunc) {
+	if n.Queue != "" && (len(n.Queue) > 64 || !queueName.MatchString(n.Queue)) {
+		fault("queue", "queue %q: want up to 64 lower-case letters and digits, separated by single _ or -", n.Queue)
+	}
 	if n.Priority < 0 || n.Priority > 4 {
 		fault("priority", "priority is %d, want 1 (first) to 4", n.Priority)
 	}

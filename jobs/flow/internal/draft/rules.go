@@ -2,6 +2,7 @@ package draft
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +39,27 @@ func (r Rules) withDefaults() Rules {
 
 func (r Rules) knows(typ string) bool {
 	return slices.Contains(builtIn, typ) || slices.Contains(r.Types, typ)
+}
+
+// TypesOf returns the types of a project's nodes: for code, which knows its own job kinds.
+func TypesOf(p *Project) []string {
+	types, seen := map[string]bool{}, map[*Set]bool{}
+	var visit func(s *Set)
+	visit = func(s *Set) {
+		if s == nil || seen[s] {
+			return
+		}
+		seen[s] = true
+		for _, n := range s.Nodes {
+			types[n.Type] = true
+			visit(n.Nodes)
+		}
+	}
+	visit(p.Jobs)
+	for _, f := range p.Flows {
+		visit(f.Nodes)
+	}
+	return slices.Collect(maps.Keys(types))
 }
 
 // parseMemory reads a size as Java's -Xmx takes it: "512M", "2g", "1024".

@@ -68,7 +68,7 @@ var located = regexp.MustCompile(`^properties: Line (\d+): (?s:(.*))$`)
 func explain(err error) (line int, reason string) {
 	reason = err.Error()
 	if m := located.FindStringSubmatch(reason); m != nil {
-		line, _ = strconv.Atoi(m[1]) //nolint:errcheck // they are digits; if too many, there is no line
+		line, _ = strconv.Atoi(m[1]) // digits; if there are too many, there is no line
 		reason = m[2]
 	}
 	return line, "cannot be parsed: " + strings.TrimPrefix(reason, "properties: ")
@@ -89,7 +89,7 @@ func keys(text, file string, report *draft.Report) (kept string, lines draft.Lin
 		}
 		switch key := keyOf(line); {
 		case key == "":
-			report.Fault(draft.Place{File: file, Line: start + 1}, "a value without a key")
+			report.Fault(draft.Place{File: file, Line: start + 1}, "a value without a key, want key=value")
 			clear(physical[start : at+1])
 		case lines[key] > 0:
 			report.Note(draft.Place{File: file, Line: start + 1}, "%s is written twice; this one counts, not that of line %d", key, lines[key])

@@ -122,8 +122,8 @@ func (r *reader) flows() {
 
 func (r *reader) job(f *bundle.File) {
 	config, lines, ok := r.read(f)
-	if !ok {
-		return
+	if !ok { // it is known by name, so that those that depend on it are not called wrong too
+		config = graph.Config{"type": graph.TypeNoop}
 	}
 	shared := r.chain(path.Dir(f.Path))
 	n := &draft.Node{

@@ -62,8 +62,7 @@ func parse(file string, data []byte, report *draft.Report) *document {
 
 // explain takes the line out of an error of the library.
 func explain(err error) (line int, reason string) {
-	var failed *yaml.LoadError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*yaml.LoadError](err); ok {
 		return failed.Mark.Line, "is no YAML: " + failed.Message
 	}
 	return 0, "is no YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")
@@ -122,19 +121,18 @@ func (d *document) use(n *yaml.Node) *yaml.Node {
 
 // fields returns the keys of a mapping in the order of the file, those of merge keys last. Node is what faults are about.
 func (d *document) fields(n *yaml.Node, node string) []field {
-	found, _ := d.merged(n, node, nil, map[string]int{})
-	return found
+	return d.merged(n, node, nil, map[string]int{})
 }
 
-func (d *document) merged(n *yaml.Node, node string, found []field, seen map[string]int) ([]field, bool) {
+func (d *document) merged(n *yaml.Node, node string, found []field, seen map[string]int) []field {
 	if n = d.use(n); n == nil {
-		return found, false
+		return found
 	}
 	if n.Kind != yaml.MappingNode {
 		if !isNull(n) {
 			d.fault(n.Line, node, "want keys with values, not %s", kind(n))
 		}
-		return found, false
+		return found
 	}
 	own := make(map[string]int, len(n.Content)/2)
 	var merges []*yaml.Node
@@ -142,7 +140,7 @@ func (d *document) merged(n *yaml.Node, node string, found []field, seen map[str
 		key, value := d.use(n.Content[i]), n.Content[i+1]
 		switch {
 		case key == nil:
-			return found, false
+			return found
 		case key.Kind != yaml.ScalarNode:
 			d.fault(key.Line, node, "a key must be text, not %s", kind(key))
 			continue
@@ -166,10 +164,10 @@ func (d *document) merged(n *yaml.Node, node string, found []field, seen map[str
 			list = at.Content
 		}
 		for _, one := range list {
-			found, _ = d.merged(one, node, found, seen)
+			found = d.merged(one, node, found, seen)
 		}
 	}
-	return found, true
+	return found
 }
 
 // text returns a scalar as it was written, "" for null.

@@ -88,6 +88,10 @@ func (d *document) nodes(k field, prefix string, depth int) *draft.Set {
 		if d.spent || d.nodesLeft < 0 {
 			break
 		}
+		if at := d.use(e); at != nil && at.Kind != yaml.MappingNode {
+			d.fault(e.Line, owner, "nodes: want keys with values (name, type, ...), not %s", kind(at))
+			continue
+		}
 		s.Nodes = append(s.Nodes, d.node(e, prefix, depth))
 	}
 	return s
@@ -147,7 +151,9 @@ func (d *document) extension(node *draft.Node, k field, at string) {
 
 func (d *document) retry(node *draft.Node, k field, at string) {
 	for _, f := range d.fields(k.value, at) {
-		switch f.name {
+		name := f.name
+		f.name = "retry." + name
+		switch name {
 		case "max":
 			node.Retry.Max, node.Retry.Set = d.number(f, at, 0, math.MaxInt32), true
 		case "backoff":
@@ -158,12 +164,12 @@ func (d *document) retry(node *draft.Node, k field, at string) {
 			text := d.text(f, at)
 			jitter, err := strconv.ParseFloat(text, 64)
 			if err != nil || !(jitter >= 0 && jitter <= 1) {
-				d.fault(f.line, at, "jitter: %s, want a number from 0 to 1", quote(text))
+				d.fault(f.line, at, "retry.jitter: %s, want a number from 0 to 1", quote(text))
 				continue
 			}
 			node.Retry.Jitter = jitter
 		default:
-			d.fault(f.line, at, "unknown key %s; retry has max, backoff, max_backoff, jitter", quote(f.name))
+			d.fault(f.line, at, "unknown key %s; retry has max, backoff, max_backoff, jitter", quote(name))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Types of nodes that the flow engine knows by itself. Any other type is a job kind, or mapped to a command by configuration.
@@ -165,7 +166,11 @@ func (f Fault) String() string {
 		b.WriteString(": ")
 	}
 	if f.Node != "" {
-		b.WriteString(f.Node + ": ")
+		node := f.Node
+		if strings.ContainsFunc(node, unicode.IsControl) {
+			node = strconv.Quote(node)
+		}
+		b.WriteString(node + ": ")
 	}
 	return b.String() + f.Reason
 }

@@ -154,7 +154,7 @@ func (f *Flow) Ancestors(node int) []int {
 		}
 	}
 	visit(node)
-	for at := 0; at < len(found); at++ {
+	for at := 0; at < len(found); at++ { //nolint:intrange // the list grows
 		visit(found[at])
 	}
 	slices.Sort(found)
