@@ -19,6 +19,9 @@ func WithActor(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, actorKey{}, name)
 }
 
+// Actor is who asks, as it is written into the audit table.
+func (c *Client) Actor(ctx context.Context) string { return c.actor(ctx) }
+
 func (c *Client) actor(ctx context.Context) string {
 	name, _ := ctx.Value(actorKey{}).(string)
 	return cmp.Or(name, c.config.ID)

@@ -59,11 +59,11 @@ CREATE TABLE pelton.flow_run (
     before bigint,                      -- the run that this one follows by its pipeline option
     priority integer NOT NULL DEFAULT 5, -- among waiting runs of the flow, higher first
     pipeline smallint NOT NULL DEFAULT 0, -- 1 to 3: how closely it follows
+    followed boolean NOT NULL DEFAULT false, -- a later run follows this one
     flow text COLLATE "C" NOT NULL,
     status text NOT NULL,
     created_by text NOT NULL,
-    options json NOT NULL,              -- as the run was asked for: parameters, disabled nodes, failure action, ...
-    state json NOT NULL DEFAULT '{}'    -- what is known of the run as a whole: pause, kill, first failure
+    options json NOT NULL               -- as the run was asked for: parameters, disabled nodes, failure action, ...
 ) WITH (fillfactor = 60);
 CREATE INDEX flow_run_live ON pelton.flow_run (project_id, flow, id) WHERE ended_at IS NULL;
 CREATE INDEX flow_run_flow ON pelton.flow_run (project_id, flow, id DESC);
@@ -81,10 +81,12 @@ CREATE TABLE pelton.flow_node (
     try smallint NOT NULL DEFAULT 0,    -- whole retries of the node, by a person or of its flow
     attempt smallint NOT NULL DEFAULT 0, -- attempts of its newest job, from 0
     template integer,                   -- of an instance: the node it is made of
+    index integer,                      -- of an instance: its place among those of its template
     status text NOT NULL,
     path text COLLATE "C" NOT NULL,
     item text,                          -- of an instance
-    error text,
+    reason text,                        -- why it failed, was cancelled, or counts as succeeded
+    held text,                          -- who keeps it from starting
     outputs json,
     jobs bigint[],                      -- those before the newest
     PRIMARY KEY (run_id, no)

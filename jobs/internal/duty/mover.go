@@ -3,6 +3,7 @@ package duty
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -23,11 +24,13 @@ const (
 	moveAlarm   = 250 * time.Millisecond // between two looks in the first second of it
 	alarmFor    = time.Second
 	keyPause    = time.Second // a job whose unique key is just being inserted waits so long
+	faultPause  = time.Minute // and one that cannot be moved
 )
 
 // Mover puts scheduled jobs into the line when their time has come.
 type Mover struct {
 	store *store.Store
+	log   *slog.Logger
 	look  time.Duration // longest time between two looks
 	floor *floor.Tracker
 	hint  bool
@@ -43,7 +46,7 @@ type Mover struct {
 
 func newMover(st *store.Store, c Config, moved func(n int), drawn func()) *Mover {
 	return &Mover{
-		store: st, look: c.MoveLook, hint: !c.NotifyOff, moved: moved, drawn: drawn, checked: time.Now(),
+		store: st, log: c.Log, look: c.MoveLook, hint: !c.NotifyOff, moved: moved, drawn: drawn, checked: time.Now(),
 		floor: floor.NewTracker(st.Schema, floor.Scheduled, func(n int) { c.BelowMark(string(floor.Scheduled), n) }),
 	}
 }
@@ -106,20 +109,47 @@ func (m *Mover) keepFloor(ctx context.Context, newest int64) error {
 	return nil
 }
 
-// Move moves one batch of due jobs in one transaction and returns how many left job_scheduled.
+// Move moves one batch of due jobs in one transaction and returns how many. One that cannot be moved is put off, without the others.
 func (m *Mover) Move(ctx context.Context) (int, error) {
-	var due []store.Due
-	err := m.store.Tx(ctx, store.MoveLimits, func(tx pgx.Tx) (err error) {
-		due, err = m.store.TakeDue(ctx, tx, m.floor.Floor(), moveBatch)
-		if err != nil || len(due) == 0 {
-			return err
-		}
-		return m.place(ctx, tx, due)
-	})
+	due, err := m.move(ctx, m.place)
+	if store.RowFault(err) {
+		due, err = m.move(ctx, m.placeApart)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("move due jobs: %w", err)
 	}
 	return len(due), m.store.DropVoids(ctx, voided(due))
+}
+
+func (m *Mover) move(
+	ctx context.Context, place func(context.Context, pgx.Tx, []store.Due) error,
+) (due []store.Due, err error) {
+	err = m.store.Tx(ctx, store.MoveLimits, func(tx pgx.Tx) (err error) {
+		due, err = m.store.TakeDue(ctx, tx, m.floor.Floor(), moveBatch)
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		return place(ctx, tx, due)
+	})
+	return due, err
+}
+
+// placeApart is place under savepoints: a batch that fails for one of its jobs is halved, until that job is alone.
+func (m *Mover) placeApart(ctx context.Context, tx pgx.Tx, due []store.Due) error {
+	err := pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { return m.place(ctx, tx, due) })
+	if !store.RowFault(err) {
+		return err
+	}
+	if len(due) == 1 {
+		m.log.ErrorContext(ctx, "a due job cannot be moved; it is tried again in a minute",
+			"job_id", due[0].JobID, "run", due[0].Run, "error", err)
+		return m.store.PutBack(ctx, tx, due[0], faultPause)
+	}
+	half := len(due) / 2
+	if err := m.placeApart(ctx, tx, due[:half]); err != nil {
+		return err
+	}
+	return m.placeApart(ctx, tx, due[half:])
 }
 
 // voided lists the runs whose voids were honoured.

@@ -1,6 +1,10 @@
 package duty_test
 
 import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -179,4 +183,29 @@ func TestMoverRestsOnAFloor(t *testing.T) {
 	pgtest.Eventually(t, time.Minute, func() bool {
 		return f.int(`SELECT count(*) FROM pelton.floor WHERE relation = 'job_scheduled'`) > 0
 	}, "a floor to be published")
+}
+
+// A job that cannot be moved is put off and reported; the others of its batch go on, and those after it.
+func TestMoverPutsOffWhatCannotBeMoved(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	ids := f.jobs(300)
+	bad := ids[111]
+	f.exec(schedule, ids, "0", 2, 1)
+	f.exec(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no such job here'; END $$`)
+	f.exec(fmt.Sprintf(`CREATE TRIGGER refuse BEFORE INSERT ON pelton.job_ready FOR EACH ROW WHEN (%d = ANY (NEW.job_ids))
+		EXECUTE FUNCTION refuse()`, bad))
+	told := &bytes.Buffer{}
+	m := duty.NewMover(f.store, duty.Config{Log: slog.New(slog.NewTextHandler(told, nil))})
+	move(t, m)
+	if n := f.int(`SELECT count(*) FROM (SELECT unnest(job_ids) AS id FROM pelton.job_ready) r`); n != 299 {
+		t.Errorf("%d jobs are in the line, want 299", n)
+	}
+	if n := f.int(`SELECT count(*) FROM pelton.job_scheduled WHERE job_id = $1 AND run = 2 AND attempts = 1 AND retry
+		AND due < now() AND wake > now() + interval '30 seconds'`, bad); n != 1 || f.int(`SELECT count(*) FROM pelton.job_scheduled`) != 1 {
+		t.Error("the bad job alone must wait for another while")
+	}
+	if want := fmt.Sprintf("job_id=%d run=2", bad); !strings.Contains(told.String(), want) || !strings.Contains(told.String(), "no such job here") {
+		t.Errorf("log is %q, want %s in it, and why", told, want)
+	}
 }

@@ -137,17 +137,20 @@ func usedUp(leases []store.Lease, held map[int64]bool) []int64 {
 	return numbers
 }
 
-// split reaps a batch, and halves it when a run in it is held by an open transaction, so that such a run delays itself only.
-// Leases of runs that stay are added to held.
+// split reaps a batch, and halves it when a run in it is held by an open transaction or cannot be recorded, so that such a run
+// delays itself only. Leases of runs that stay are added to held.
 func (r *Reaper) split(ctx context.Context, executor int64, batch []leased, held map[int64]bool) error {
 	err := r.reap(ctx, executor, batch)
-	switch store.SQLState(err) {
-	case store.LockNotAvailable, store.DeadlockDetected:
-	default:
+	fault := store.RowFault(err)
+	if code := store.SQLState(err); !fault && code != store.LockNotAvailable && code != store.DeadlockDetected {
 		return err
 	}
 	if len(batch) == 1 {
 		held[batch[0].lease] = true
+		if fault {
+			r.log.ErrorContext(ctx, "a lost run cannot be put back; it stays with its dead executor and is tried again with each look",
+				"job_id", batch[0].JobID, "run", batch[0].Run, "executor", executor, "error", err)
+		}
 		return nil
 	}
 	half := len(batch) / 2

@@ -1,7 +1,11 @@
 package duty_test
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -108,6 +112,33 @@ func TestRunHeldByAnOpenTransactionDelaysItselfOnly(t *testing.T) {
 	reap(t, r, executor)
 	if n := f.int(`SELECT count(*) FROM pelton.job_ready`); n != 120 {
 		t.Fatalf("%d jobs are back after the rollback, want 120", n)
+	}
+}
+
+// A run that cannot be recorded stays leased and is reported; the others go back.
+func TestReaperLeavesWhatCannotBeRecorded(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	ids := f.jobs(700)
+	executor, bad := f.executor(ids), ids[150]
+	f.exec(fmt.Sprintf(`ALTER TABLE pelton.job_attempt ADD CONSTRAINT odd CHECK (job_id <> %d)`, bad))
+	told := &bytes.Buffer{}
+	lost := 0
+	r := duty.NewReaper(f.store, duty.Config{Log: slog.New(slog.NewTextHandler(told, nil)), Reaped: func(n, _ int) { lost += n }})
+	reap(t, r, executor)
+	if n := f.int(`SELECT count(*) FROM pelton.job_ready`); n != 699 || lost != 699 {
+		t.Errorf("%d jobs are back, %d told of, want 699", n, lost)
+	}
+	if n := f.int(`SELECT count(*) FROM pelton.job_lease WHERE $1 = ANY (job_ids)`, bad); n != 1 || f.int(`SELECT count(*) FROM pelton.job_lease`) != 1 {
+		t.Error("the lease of the bad run, and no other, must stay")
+	}
+	if want := fmt.Sprintf("job_id=%d run=1", bad); !strings.Contains(told.String(), want) || !strings.Contains(told.String(), "odd") {
+		t.Errorf("log is %q, want %s in it, and the constraint", told, want)
+	}
+	f.exec(`ALTER TABLE pelton.job_attempt DROP CONSTRAINT odd`)
+	reap(t, r, executor)
+	if n := f.int(`SELECT count(*) FROM pelton.job_ready`); n != 700 || f.int(`SELECT count(*) FROM pelton.job_lease`) != 0 {
+		t.Errorf("%d jobs are back once the fault is gone, want 700, and no lease", n)
 	}
 }
 

@@ -88,7 +88,7 @@ func (f *finisher) recordAlone(t *Task) {
 	if code != store.LockNotAvailable {
 		f.e.log.WarnContext(f.ctx, "record a run completed in a transaction; trying again", "error", err)
 	}
-	if code != store.LockNotAvailable && splittable(code) {
+	if store.RowFault(err) {
 		f.replace(t, err)
 	}
 	f.setApart(t)

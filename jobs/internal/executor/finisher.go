@@ -163,11 +163,11 @@ func (f *finisher) record(batch []*Task) {
 		case code == store.LockNotAvailable && len(batch) == 1:
 			f.setApart(batch[0])
 			return
-		case len(batch) > 1 && (splittable(code) || failures >= stubborn && !transient(code)):
+		case len(batch) > 1 && (splittable(err) || failures >= stubborn && !transient(code)):
 			f.record(batch[:len(batch)/2])
 			f.record(batch[len(batch)/2:])
 			return
-		case code != "" && (splittable(code) || failures >= stubborn && !transient(code)):
+		case code != "" && (splittable(err) || failures >= stubborn && !transient(code)):
 			f.replace(batch[0], err)
 		}
 		f.e.log.WarnContext(f.ctx, "record results; trying again", "runs", len(batch), "error", err)
@@ -184,13 +184,9 @@ func transient(code string) bool {
 	return len(code) == 5 && (code[:2] == "40" || code[:2] == "08" || code[:3] == "57P" || code == "53300" || code == "25006")
 }
 
-// splittable tells whether an error is one result's, not the whole batch's: a value that cannot be stored (class 22), a
-// constraint (23), a limit (54), or a lock that somebody holds.
-func splittable(code string) bool {
-	if code == store.LockNotAvailable {
-		return true
-	}
-	return len(code) == 5 && (code[:2] == "22" || code[:2] == "23" || code[:2] == "54")
+// splittable tells whether an error is one result's, not the whole batch's: what it holds, or a lock that somebody has on its run.
+func splittable(err error) bool {
+	return store.SQLState(err) == store.LockNotAvailable || store.RowFault(err)
 }
 
 // replace turns a result that cannot be stored into a readable error.

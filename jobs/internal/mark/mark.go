@@ -19,6 +19,7 @@ var quoted = []byte(`"` + Key + `"`)
 type Mark struct {
 	Run     int64   `json:"run"`
 	Node    int32   `json:"node"`
+	Path    string  `json:"path,omitempty"`    // of the node
 	Try     int     `json:"try,omitempty"`     // of the node: whole retries of it
 	Timeout float64 `json:"timeout,omitempty"` // seconds; 0: the worker's
 	Retry   *Retry  `json:"retry,omitempty"`   // nil: the worker's policy

@@ -25,6 +25,7 @@ type Due struct {
 	Attempts int16
 	Retry    bool // after an error or a loss
 	Wake     time.Time
+	Asked    time.Time     // the time asked for
 	Void     state.Outcome // Cancelled or VoidDeleted: it must not start; Moved says nothing here; "": none
 }
 
@@ -62,6 +63,14 @@ func (s *Store) TakeDue(ctx context.Context, tx DB, floor int64, n int) ([]Due, 
 	}
 	slices.SortFunc(due, func(a, b Due) int { return cmp.Or(a.Wake.Compare(b.Wake), cmp.Compare(a.JobID, b.JobID)) })
 	return due, nil
+}
+
+// PutBack puts a due job back into job_scheduled, to be looked at again after a while.
+func (s *Store) PutBack(ctx context.Context, tx DB, d Due, after time.Duration) error {
+	if _, err := tx.Exec(ctx, s.sql.Get("put_back"), d.JobID, d.Run, d.Attempts, d.Retry, d.Asked, after.Seconds()); err != nil {
+		return fmt.Errorf("put a due job back: %w", err)
+	}
+	return nil
 }
 
 // KeepKeys takes the unique keys of jobs again and returns, in order, who holds them now.

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -122,6 +123,13 @@ func SQLState(err error) string {
 		return e.Code
 	}
 	return ""
+}
+
+// RowFault tells whether an error is one row's, not the whole batch's: a value that cannot be stored (class 22), a constraint (23), a
+// limit (54), or a trigger's refusal (P0).
+func RowFault(err error) bool {
+	code := SQLState(err)
+	return len(code) == 5 && slices.Contains([]string{"22", "23", "54", "P0"}, code[:2])
 }
 
 // IDTaken tells of the error of an insert of jobs whether an id that was drawn is another job's. Unique keys are no such error.

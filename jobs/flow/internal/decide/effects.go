@@ -11,7 +11,7 @@ type Effects struct {
 	Retry   []Retry // embedded flows to try again after their wait; a RetryDue is expected then
 
 	Status       Status    // of the run, if it changed; else ""
-	Ended        bool      // the run came to its end
+	Ended        bool      // the run came to its end, perhaps once more
 	FirstFailure int       // the node that made the run fail; None if it did not, or had before
 	Refused      []Refusal // events that were not possible, and had no effect
 }

@@ -55,7 +55,7 @@ func (m *Machine) fail(origin int) {
 		}
 		m.flush = true
 		if n == Top {
-			if m.effects.FirstFailure == None {
+			if m.effects.FirstFailure == None && !m.killing {
 				m.effects.FirstFailure = origin
 			}
 			return
@@ -121,7 +121,7 @@ func (m *Machine) close(scope int) {
 	}
 	status := m.verdict(scope)
 	if scope == Top {
-		m.over = status
+		m.over, m.paused, m.killing = status, false, false
 		return
 	}
 	if status == Failed && m.retriesLeft(scope) && m.mayNotStart(scope) == "" {

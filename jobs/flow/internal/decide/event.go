@@ -71,8 +71,10 @@ func (m *Machine) Apply(events ...Event) Effects {
 		}
 	}
 	m.settle()
-	if status := m.status(); status != m.run {
-		m.effects.Ended = status.Ended()
+	status := m.status()
+	m.effects.Ended = status.Ended() && (status != m.run || m.reopened)
+	m.reopened = false
+	if status != m.run {
 		m.run, m.effects.Status = status, status
 	}
 	return m.takeEffects()

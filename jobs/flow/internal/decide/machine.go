@@ -19,6 +19,7 @@ type Machine struct {
 	run                    Status // as it is in its row, at the end of Apply
 	begun, paused, killing bool
 	over                   Status // how the run ended; "": it has not
+	reopened               bool   // in this Apply, after it had ended
 	nodes                  []Node
 	counts                 []counts
 	top                    counts

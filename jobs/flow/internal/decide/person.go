@@ -50,6 +50,7 @@ func (m *Machine) continues() string {
 
 // reopen lets the run go on with the rows as they were changed.
 func (m *Machine) reopen() {
+	m.reopened = m.reopened || m.over != ""
 	m.over, m.killing = "", false
 	m.count()
 }

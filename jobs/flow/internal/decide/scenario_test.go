@@ -20,7 +20,7 @@ import (
 //	    name [type] [<- parent parent] [each key of parent | each [x y z]] [retry=n] [succeed_on_failure] [if condition]
 //	    n{1..3} are three names; a name with a colon is in an embedded flow
 //	begin, pause, resume, kill, retry, retryflow node, rerun nodes, hold node=by, release nodes, due nodes
-//	end [outcome]                                          lines: node [outcome] [attempt=n] [key=value ...]
+//	end [outcome]                                          lines: node [outcome] [attempt=n] [try=n] [key=value ...]; [x*3] is a list
 //	nostart                                                lines: node reason
 //	mark node                                              line: key=value ...
 //	play                                                   until nothing runs; lines as of end, for what does not just succeed
@@ -264,9 +264,13 @@ func (s *scenario) ending(t *testing.T, line string) (outcome Outcome, attempt i
 		switch {
 		case key == "attempt":
 			attempt = atoi(t, value)
+		case key == "try":
 		case isPair:
 			if outputs == nil {
 				outputs = map[string]string{}
+			}
+			if item, times, isList := strings.Cut(strings.Trim(value, "[]"), "*"); isList {
+				value = "[" + strings.TrimSuffix(strings.Repeat(item+",", atoi(t, times)), ",") + "]"
 			}
 			outputs[key] = value
 		default:
@@ -283,7 +287,11 @@ func (s *scenario) ended(t *testing.T, n int, line string) Event {
 	if outcome == JobFailed {
 		reason = "exit status 1"
 	}
-	return Ended{Node: n, Try: s.m.Node(n).Try, Outcome: outcome, Attempt: attempt, Outputs: outputs, Reason: reason}
+	try := s.m.Node(n).Try
+	if _, after, found := strings.Cut(line, " try="); found {
+		try = atoi(t, strings.Fields(after)[0])
+	}
+	return Ended{Node: n, Try: try, Outcome: outcome, Attempt: attempt, Outputs: outputs, Reason: reason}
 }
 
 // play ends every job that is started until there are none. What is to be killed is.
@@ -364,7 +372,10 @@ func (s *scenario) effects(e Effects) string {
 	if e.Status != "" {
 		fmt.Fprintf(&out, "run: %s\n", e.Status)
 	}
-	if e.Ended != e.Status.Ended() {
+	if e.Ended && e.Status == "" {
+		fmt.Fprintf(&out, "run: ended %s again\n", s.m.Run().Status)
+	}
+	if e.Status.Ended() && !e.Ended {
 		out.WriteString("the end is not told\n")
 	}
 	if out.Len() == 0 {

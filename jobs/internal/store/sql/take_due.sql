@@ -5,6 +5,6 @@ WITH head AS MATERIALIZED (
     WHERE s.wake >= pelton.position_time($1) AND s.wake <= now() ORDER BY s.wake LIMIT $2 FOR UPDATE SKIP LOCKED
 )
 DELETE FROM pelton.job_scheduled s WHERE s.ctid = ANY (ARRAY(SELECT tid FROM head))
-RETURNING s.job_id, s.run, s.attempts, s.retry, s.wake,
+RETURNING s.job_id, s.run, s.attempts, s.retry, s.wake, s.due,
     CASE WHEN EXISTS (SELECT FROM pelton.job_void v WHERE v.job_id = s.job_id)
         THEN coalesce(pelton.voided(s.job_id, s.run), '') ELSE '' END

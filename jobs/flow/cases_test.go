@@ -1,0 +1,209 @@
+package flow_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/flow/flowtest"
+)
+
+// outputsOfA has test jobs without fail pass, and the one at path a with these outputs.
+func outputsOfA(outputs map[string]string) decideFunc {
+	return func(_ context.Context, j flowtest.Job) (map[string]string, error) {
+		if j.Node.Path == "jobA" {
+			return outputs, nil
+		}
+		return nil, nil
+	}
+}
+
+func TestCase11Conditions(t *testing.T) {
+	t.Parallel()
+	dir := cases(t, "11-yaml-conditional-set")
+	for name, c := range map[string]struct {
+		outputs map[string]string
+		fail    []string
+		want    string
+	}{
+		"conditional_flow2": {
+			map[string]string{"key1": "value1", "key2": "value2", "key3": "value4"}, nil,
+			"KILLED: jobA=SUCCEEDED jobB=SUCCEEDED jobC=CANCELLED jobD=CANCELLED",
+		},
+		"conditional_flow4": {nil, []string{"jobA", "jobB"}, "SUCCEEDED: jobA=FAILED jobB=FAILED jobC=SUCCEEDED"},
+		"conditional_flow5": {nil, []string{"jobB"}, "SUCCEEDED: jobA=SUCCEEDED jobB=FAILED jobC=SUCCEEDED"},
+		"conditional_flow6": {
+			map[string]string{"props": "foo"}, nil,
+			"SUCCEEDED: jobA=SUCCEEDED jobB=SUCCEEDED jobC=CANCELLED jobD=SUCCEEDED",
+		},
+		"conditional_flow8": {
+			map[string]string{"key1": "value1", "key2": "value2"}, nil,
+			"KILLED: jobA=SUCCEEDED jobB=SUCCEEDED jobC=CANCELLED jobD=CANCELLED",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, func(ctx context.Context, j flowtest.Job) (map[string]string, error) {
+				for _, f := range c.fail {
+					if f == j.Node.Path {
+						return nil, errors.New("asked to fail")
+					}
+				}
+				return outputsOfA(c.outputs)(ctx, j)
+			})
+			h.push(dir)
+			equal(t, name, h.ended(h.start(name, flow.Options{})), c.want)
+		})
+	}
+}
+
+// dag is a copy of case 14 with some files put in the place of others.
+func dag(t *testing.T, replace map[string]string) string {
+	t.Helper()
+	from := cases(t, "14-v1-dag-failure-actions-retry")
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(from, e.Name())) //nolint:gosec // the test's
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name()] = string(text)
+	}
+	for name, text := range replace {
+		files[name] = text
+	}
+	return write(t, files)
+}
+
+func TestCase14FailureActions(t *testing.T) {
+	t.Parallel()
+	for action, want := range map[flow.OnFailure]string{
+		"":                  "FAILED: job1=SUCCEEDED job10=CANCELLED job2=FAILED job3=CANCELLED job4=CANCELLED job5=CANCELLED job6=SUCCEEDED job7=CANCELLED job8=CANCELLED job9=CANCELLED",
+		flow.CancelAll:      "KILLED: job1=SUCCEEDED job10=CANCELLED job2=FAILED job3=CANCELLED job4=CANCELLED job5=CANCELLED job6=KILLED job7=CANCELLED job8=CANCELLED job9=CANCELLED",
+		flow.FinishPossible: "FAILED: job1=SUCCEEDED job10=CANCELLED job2=FAILED job3=CANCELLED job4=CANCELLED job5=CANCELLED job6=SUCCEEDED job7=CANCELLED job8=CANCELLED job9=CANCELLED",
+	} {
+		t.Run(string(action), func(t *testing.T) {
+			t.Parallel()
+			failed := make(chan struct{})
+			h := newHouse(t, func(ctx context.Context, j flowtest.Job) (map[string]string, error) {
+				switch j.Node.Path {
+				case "job2":
+					close(failed)
+					return nil, errors.New("asked to fail")
+				case "job6": // runs when job2 fails
+					<-failed
+					if action == flow.CancelAll {
+						<-ctx.Done()
+						return nil, ctx.Err()
+					}
+				}
+				return nil, nil
+			})
+			h.push(dag(t, map[string]string{
+				"job2.job": "type=test\ndependencies=job1\n", "job6.job": "type=test\ndependencies=job1\n",
+			}))
+			equal(t, "run", h.ended(h.start("job10", flow.Options{OnFailure: action})), want)
+		})
+	}
+}
+
+func TestCase14NormalDisabledAndRetries(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	h.push(cases(t, "14-v1-dag-failure-actions-retry"))
+	all := "SUCCEEDED: job1=SUCCEEDED job10=SUCCEEDED job2=SUCCEEDED job3=SUCCEEDED job4=SUCCEEDED job5=SUCCEEDED job6=SUCCEEDED job7=SUCCEEDED job8=SUCCEEDED job9=SUCCEEDED"
+	equal(t, "normal", h.ended(h.start("job10", flow.Options{})), all)
+	equal(t, "disabled", h.ended(h.start("job10", flow.Options{Disabled: []string{"job1", "job5", "job6", "job10"}})),
+		"SUCCEEDED: job1=SKIPPED job10=SKIPPED job2=SUCCEEDED job3=SUCCEEDED job4=SUCCEEDED job5=SKIPPED job6=SKIPPED job7=SUCCEEDED job8=SUCCEEDED job9=SUCCEEDED")
+	for name, want := range map[string]struct {
+		status  string
+		attempt int
+	}{"job-retry": {"SUCCEEDED", 3}, "job-retry-fail": {"FAILED", 2}} {
+		run := h.start(name, flow.Options{})
+		equal(t, name, h.ended(run), want.status+": "+name+"="+want.status)
+		r, err := h.flows.Get(t.Context(), run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Nodes[0].Attempt; got != want.attempt {
+			t.Errorf("%s: the last attempt is %d, want %d", name, got, want.attempt)
+		}
+	}
+}
+
+func TestCase14Kill(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	h := newHouse(t, func(ctx context.Context, j flowtest.Job) (map[string]string, error) {
+		switch j.Node.Path {
+		case "job3", "job4", "job6":
+			<-ctx.Done()
+			if j.Node.Path == "job6" { // is slow to die
+				<-release
+			}
+			return nil, ctx.Err()
+		}
+		return nil, nil
+	})
+	slow := func(parent string) string { return "type=test\ndependencies=" + parent + "\n" }
+	h.push(dag(t, map[string]string{"job3.job": slow("job2"), "job4.job": slow("job2"), "job6.job": slow("job1")}))
+	run := h.start("job10", flow.Options{})
+	for _, path := range []string{"job3", "job4", "job6"} {
+		h.eventually(run, path, "RUNNING")
+	}
+	if err := h.flows.Kill(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	h.eventually(run, "job3", "KILLED")
+	h.eventually(run, "job4", "KILLED")
+	r, err := h.flows.Get(t.Context(), run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Status != "KILLING" {
+		t.Errorf("the run is %s while a job dies, want KILLING", r.Status)
+	}
+	close(release)
+	equal(t, "killed", h.ended(run),
+		"KILLED: job1=SUCCEEDED job10=CANCELLED job2=SUCCEEDED job3=KILLED job4=KILLED job5=CANCELLED job6=KILLED job7=CANCELLED job8=CANCELLED job9=CANCELLED")
+	if err := h.flows.Kill(t.Context(), run); !errors.Is(err, flow.ErrEnded) {
+		t.Errorf("killing it again: %v, want ErrEnded", err)
+	}
+}
+
+func TestCases12And13AreRefused(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	dirs := []string{cases(t, "12-yaml-invalid-conditions")}
+	entries, err := os.ReadDir(cases(t, "13-yaml-invalid-structure"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		dirs = append(dirs, filepath.Join(cases(t, "13-yaml-invalid-structure"), e.Name()))
+	}
+	for i, dir := range dirs {
+		var faults *flow.FaultsError
+		report, err := h.flows.Push(t.Context(), "p", dir)
+		if !errors.As(err, &faults) || report.Version != nil {
+			t.Errorf("%s: %v, want faults", filepath.Base(dir), err)
+			continue
+		}
+		if i == 0 && len(faults.Faults) != 5 {
+			t.Errorf("case 12 has %d faults, want 5:\n%v", len(faults.Faults), err)
+		}
+	}
+	var rows int
+	err = h.pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM pelton.flow_project) + (SELECT count(*) FROM pelton.flow_version)
+		+ (SELECT count(*) FROM pelton.flow_content) + (SELECT count(*) FROM pelton.audit)`).Scan(&rows)
+	if err != nil || rows != 0 {
+		t.Errorf("%d rows were stored (%v)", rows, err)
+	}
+}

@@ -1,0 +1,326 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Run is a run's row.
+type Run struct {
+	ID        int64           `json:"id"`
+	VersionID int64           `json:"-"`
+	Project   string          `json:"project"`
+	Version   int             `json:"version"`
+	Flow      string          `json:"flow"`
+	Status    string          `json:"status"`
+	Step      int64           `json:"-"`
+	CreatedAt time.Time       `json:"created_at"`
+	StartedAt *time.Time      `json:"started_at,omitempty"`
+	EndedAt   *time.Time      `json:"ended_at,omitempty"`
+	CreatedBy string          `json:"created_by"`
+	Before    *int64          `json:"before,omitempty"`
+	Pipeline  int             `json:"pipeline,omitempty"`
+	Priority  int             `json:"priority"`
+	Options   json.RawMessage `json:"options"`
+	ProjectID int64           `json:"-"`
+	Format    string          `json:"-"`
+	Followed  bool            `json:"-"`
+}
+
+// Node is a node's row.
+type Node struct {
+	No        int32           `json:"-"`
+	Path      string          `json:"node"`
+	Status    string          `json:"status"`
+	Try       int             `json:"try"`
+	Attempt   int             `json:"attempt"`
+	JobID     *int64          `json:"job_id,omitempty"`
+	QueuedAt  *time.Time      `json:"queued_at,omitempty"`
+	StartedAt *time.Time      `json:"started_at,omitempty"`
+	EndedAt   *time.Time      `json:"ended_at,omitempty"`
+	Template  *int32          `json:"-"`
+	Index     *int32          `json:"-"`
+	Item      *string         `json:"item,omitempty"`
+	Reason    *string         `json:"reason,omitempty"`
+	Held      *string         `json:"held_by,omitempty"`
+	Outputs   json.RawMessage `json:"outputs,omitempty"`
+	Jobs      []int64         `json:"earlier_jobs,omitempty"`
+}
+
+// NewRun is what becomes a run.
+type NewRun struct {
+	VersionID int64
+	Flow      string
+	Status    string
+	By        string
+	Before    *int64
+	Pipeline  int
+	Priority  int
+	Options   []byte
+	Paths     []string // of its nodes
+	Statuses  []string // of its nodes
+}
+
+// LockProjectID is LockProject by the project's id.
+func (s *Store) LockProjectID(ctx context.Context, tx pgx.Tx, id int64) error {
+	_, err := s.exec(ctx, tx, "lock_project_id", id)
+	return err
+}
+
+// LockProject has the creations of runs of one project follow each other. Returns the project's id.
+func (s *Store) LockProject(ctx context.Context, tx pgx.Tx, project string) (int64, error) {
+	row, err := one[struct{ ID int64 }](ctx, s, tx, "lock_project", project)
+	return row.ID, err
+}
+
+// LiveRuns lists the runs of a flow that have not ended, the oldest first.
+func (s *Store) LiveRuns(ctx context.Context, db DB, project int64, flow string) ([]Run, error) {
+	return all[Run](ctx, s, db, "live_runs", project, flow)
+}
+
+// CreateRun stores a run and its nodes.
+func (s *Store) CreateRun(ctx context.Context, tx pgx.Tx, r NewRun) (int64, error) {
+	row, err := one[struct{ ID int64 }](ctx, s, tx, "create_run",
+		r.VersionID, r.Flow, r.Status, r.By, r.Before, r.Pipeline, r.Priority, r.Options)
+	if err != nil {
+		return 0, err
+	}
+	_, err = s.exec(ctx, tx, "create_nodes", row.ID, r.Paths, r.Statuses)
+	return row.ID, err
+}
+
+// Lock locks a run's row and reads it. ErrNotFound if there is none.
+func (s *Store) Lock(ctx context.Context, tx pgx.Tx, run int64) (Run, error) {
+	if _, err := one[struct{ ID int64 }](ctx, s, tx, "lock_run_wait", run); err != nil {
+		return Run{}, err
+	}
+	return s.Run(ctx, tx, run)
+}
+
+// TryLock is Lock that waits for nobody, and also tells the database's time. ErrNotFound also if somebody else has locked the row.
+func (s *Store) TryLock(ctx context.Context, tx pgx.Tx, run int64) (r Run, now time.Time, err error) {
+	row, err := one[struct{ Now time.Time }](ctx, s, tx, "lock_run", run)
+	if err != nil {
+		return Run{}, time.Time{}, err
+	}
+	r, err = s.Run(ctx, tx, run)
+	return r, row.Now, err
+}
+
+// Run reads a run.
+func (s *Store) Run(ctx context.Context, db DB, run int64) (Run, error) {
+	return one[Run](ctx, s, db, "run", run)
+}
+
+// RunFilter selects runs; zero fields select all.
+type RunFilter struct {
+	Project, Flow, Status string
+	Before                int64 // with ids below this
+	Live                  bool
+}
+
+// Runs lists runs, the newest first.
+func (s *Store) Runs(ctx context.Context, f RunFilter, limit int) ([]Run, error) {
+	return all[Run](ctx, s, s.Pool, "runs", f.Project, f.Flow, f.Status, f.Before, f.Live, limit)
+}
+
+// Nodes reads the nodes of a run in order.
+func (s *Store) Nodes(ctx context.Context, db DB, run int64) ([]Node, error) {
+	return all[Node](ctx, s, db, "nodes", run)
+}
+
+// ShownNodes is Nodes for people: a node whose job is being worked is RUNNING.
+func (s *Store) ShownNodes(ctx context.Context, run int64) ([]Node, error) {
+	return all[Node](ctx, s, s.Pool, "shown_nodes", run)
+}
+
+// WriteNodes stores nodes that changed.
+func (s *Store) WriteNodes(ctx context.Context, tx pgx.Tx, run int64, nodes []Node) error {
+	return s.putNodes(ctx, tx, "update_nodes", run, nodes)
+}
+
+// AddNodes stores nodes that are new.
+func (s *Store) AddNodes(ctx context.Context, tx pgx.Tx, run int64, nodes []Node) error {
+	return s.putNodes(ctx, tx, "add_nodes", run, nodes)
+}
+
+func (s *Store) putNodes(ctx context.Context, tx pgx.Tx, name string, run int64, nodes []Node) error {
+	if len(nodes) == 0 {
+		return nil
+	}
+	data, err := json.Marshal(columnsOf(nodes))
+	if err != nil {
+		return fmt.Errorf("encode nodes: %w", err)
+	}
+	_, err = s.exec(ctx, tx, name, run, data)
+	return err
+}
+
+// nodeRecord is a node as json_to_recordset takes it.
+type nodeRecord struct {
+	No        int32           `json:"no"`
+	Path      string          `json:"path"`
+	Status    string          `json:"status"`
+	Try       int             `json:"try"`
+	Attempt   int             `json:"attempt"`
+	JobID     *int64          `json:"job_id"`
+	QueuedAt  *time.Time      `json:"queued_at"`
+	StartedAt *time.Time      `json:"started_at"`
+	EndedAt   *time.Time      `json:"ended_at"`
+	Template  *int32          `json:"template"`
+	Index     *int32          `json:"index"`
+	Item      *string         `json:"item"`
+	Reason    *string         `json:"reason"`
+	Held      *string         `json:"held"`
+	Outputs   json.RawMessage `json:"outputs"`
+	Jobs      []int64         `json:"jobs"`
+}
+
+func columnsOf(nodes []Node) []nodeRecord {
+	list := make([]nodeRecord, len(nodes))
+	for i, n := range nodes {
+		list[i] = nodeRecord(n)
+		if len(n.Outputs) == 0 {
+			list[i].Outputs = json.RawMessage("null")
+		}
+	}
+	return list
+}
+
+// WriteRun stores a run's status, and raises its step.
+func (s *Store) WriteRun(ctx context.Context, tx pgx.Tx, run int64, status string, started, ended bool) error {
+	_, err := s.exec(ctx, tx, "write_run", run, status, started, ended)
+	return err
+}
+
+// Report is something that is to happen to a run.
+type Report struct {
+	ID        int64
+	Node      *int32
+	JobID     *int64
+	Outcome   *string // of a job
+	Attempt   *int16
+	StartedAt *time.Time
+	EndedAt   *time.Time
+	Error     *string
+	Output    []byte
+	Action    *string // of a person or the clock
+	Args      []byte
+	Run       int64
+}
+
+// Reports reads what is to happen to a run, in order, at most n.
+func (s *Store) Reports(ctx context.Context, tx pgx.Tx, run int64, n int) ([]Report, error) {
+	return all[Report](ctx, s, tx, "reports", run, n)
+}
+
+// DeleteReports deletes reports that were applied.
+func (s *Store) DeleteReports(ctx context.Context, tx pgx.Tx, ids []int64) error {
+	_, err := s.exec(ctx, tx, "delete_reports", ids)
+	return err
+}
+
+// Ask adds an action to what is to happen to a run. node is -1 for the run as a whole.
+func (s *Store) Ask(ctx context.Context, db DB, run int64, node int, action string, args []byte) error {
+	var no *int
+	if node >= 0 {
+		no = &node
+	}
+	if args == nil {
+		args = []byte("null")
+	}
+	_, err := s.exec(ctx, db, "ask", run, no, action, args)
+	return err
+}
+
+// Waiting lists runs that reports wait for, at most n.
+func (s *Store) Waiting(ctx context.Context, n int) ([]int64, error) {
+	return column[int64](ctx, s, s.Pool, "waiting", n)
+}
+
+// Timer is something that is to happen at a time.
+type Timer struct {
+	Node  int // -1: the run
+	What  string
+	After time.Duration // from now, by the database's clock
+	Args  []byte
+}
+
+// SetTimers sets or moves timers of a run.
+func (s *Store) SetTimers(ctx context.Context, tx pgx.Tx, run int64, timers []Timer) error {
+	for _, t := range timers {
+		args := t.Args
+		if args == nil {
+			args = []byte("null")
+		}
+		if _, err := s.exec(ctx, tx, "set_timer", run, t.Node, t.What, t.After, args); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DropTimers deletes the timers of a run, or of one of its nodes.
+func (s *Store) DropTimers(ctx context.Context, tx pgx.Tx, run int64, node *int) error {
+	_, err := s.exec(ctx, tx, "drop_timers", run, node)
+	return err
+}
+
+// FireTimers turns due timers into actions, at most n, and returns how many, and the time until the next one is due; negative: none is set.
+func (s *Store) FireTimers(ctx context.Context, n int) (fired int64, next time.Duration, err error) {
+	if fired, err = s.exec(ctx, s.Pool, "fire_timers", n); err != nil {
+		return 0, 0, err
+	}
+	row, err := one[struct{ Seconds float64 }](ctx, s, s.Pool, "next_timer")
+	return fired, time.Duration(row.Seconds * float64(time.Second)), err
+}
+
+// Live counts the runs that have not ended.
+func (s *Store) Live(ctx context.Context) (int64, error) {
+	row, err := one[struct{ N int64 }](ctx, s, s.Pool, "live")
+	return row.N, err
+}
+
+// Follow notes that a run is followed by a later one. Its row's lock must be held.
+func (s *Store) Follow(ctx context.Context, tx pgx.Tx, run int64) error {
+	_, err := s.exec(ctx, tx, "follow", run)
+	return err
+}
+
+// Followers lists the live runs that follow a run.
+func (s *Store) Followers(ctx context.Context, tx pgx.Tx, run Run) ([]int64, error) {
+	return column[int64](ctx, s, tx, "followers", run.ProjectID, run.Flow, run.ID)
+}
+
+// Killing lists the jobs of live runs' nodes that are to be cancelled and have not ended.
+func (s *Store) Killing(ctx context.Context) ([]int64, error) {
+	return column[int64](ctx, s, s.Pool, "killing")
+}
+
+// ReportMissed finds jobs of live runs' nodes that ended without a report, as those do that a person cancelled while they waited,
+// or the reaper discarded, or whose row is gone, and reports them. Returns how many.
+func (s *Store) ReportMissed(ctx context.Context) (int64, error) {
+	return s.exec(ctx, s.Pool, "report_missed")
+}
+
+// Kinds lists the kinds that live executors work.
+func (s *Store) Kinds(ctx context.Context) ([]string, error) {
+	return column[string](ctx, s, s.Pool, "kinds")
+}
+
+// Audit records what a person did to a run.
+func (s *Store) Audit(ctx context.Context, db DB, actor, action, target string, before, after any) error {
+	encode := func(v any) []byte {
+		b, err := json.Marshal(v)
+		if err != nil {
+			return []byte("null")
+		}
+		return b
+	}
+	_, err := s.exec(ctx, db, "audit", actor, action, target, encode(before), encode(after))
+	return err
+}

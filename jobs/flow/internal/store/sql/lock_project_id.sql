@@ -1,0 +1,2 @@
+-- Locks a project's row, by id.
+SELECT FROM pelton.flow_project WHERE id = $1 FOR NO KEY UPDATE

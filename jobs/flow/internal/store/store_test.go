@@ -1,0 +1,235 @@
+package store_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/peltonq/pelton/internal/pgtest"
+	"github.com/peltonq/pelton/jobs/flow/internal/files"
+	"github.com/peltonq/pelton/jobs/flow/internal/graph"
+	"github.com/peltonq/pelton/jobs/flow/internal/store"
+	"github.com/peltonq/pelton/schema/schematest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m, pgtest.CheckLeaks()) }
+
+// contents are files by path.
+type contents map[string][]byte
+
+func (c contents) push(project string, flows ...*graph.Flow) store.Push {
+	p := store.Push{Project: project, By: "somebody", Graphs: &graph.Project{Format: graph.FormatFlow2, Flows: flows}}
+	for path, data := range c {
+		hash := sha256.Sum256(data)
+		p.Files = append(p.Files, store.File{Path: path, Hash: hash[:], Bytes: int64(len(data)), Executable: filepath.Ext(path) == ".sh"})
+	}
+	p.Open = func(path string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(c[path])), nil }
+	return p
+}
+
+func flowOf(name string, nodes ...string) *graph.Flow {
+	f := &graph.Flow{Name: name}
+	for _, n := range nodes {
+		f.Nodes = append(f.Nodes, graph.Node{Path: n, Type: graph.TypeNoop, Container: graph.Top})
+	}
+	return f
+}
+
+func TestVersionsKeepTheirFiles(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t)
+	s := store.New(pool, "pelton")
+	big := bytes.Repeat([]byte("0123456789abcdef"), 150_000) // three parts
+	first := contents{"a.flow": []byte("nodes"), "bin/run.sh": []byte("echo hi"), "big": big, "empty": nil}
+	v1, err := s.Push(t.Context(), first.push("p", flowOf("f", "a", "b")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := 0
+	second := contents{"a.flow": []byte("others"), "copy": big}.push("p", flowOf("f", "a"), flowOf("g", "a"))
+	open := second.Open
+	second.Open = func(path string) (io.ReadCloser, error) { opened++; return open(path) }
+	v2, err := s.Push(t.Context(), second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v1.No != 1 || v2.No != 2 || v2.Flows != 2 || opened != 1 {
+		t.Errorf("versions %+v, %+v; %d files were sent the second time, want 1", v1, v2, opened)
+	}
+	cache := files.New(s, t.TempDir())
+	for range 2 { // laid out, then found
+		dir, err := cache.Dir(t.Context(), v1.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for path, want := range first {
+			got, err := os.ReadFile(filepath.Join(dir, path)) //nolint:gosec // the test's
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s has %d bytes, want %d (%v)", path, len(got), len(want), err)
+			}
+		}
+		info, err := os.Stat(filepath.Join(dir, "bin/run.sh"))
+		if err != nil || info.Mode().Perm() != 0o755 {
+			t.Errorf("run.sh: %v (%v)", info, err)
+		}
+	}
+	if _, err := s.Version(t.Context(), pool, "other", 0); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("version of no project: %v", err)
+	}
+	g, err := s.Graph(t.Context(), pool, v2.ID, "g")
+	if err != nil || g.Name != "g" || len(g.Nodes) != 1 {
+		t.Errorf("graph %+v (%v)", g, err)
+	}
+}
+
+func TestSweepKeepsWhatRunsNeed(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t)
+	s := store.New(pool, "pelton")
+	var versions []store.Version
+	for n := range 4 {
+		v, err := s.Push(t.Context(), contents{"x": fmt.Append(nil, n), "same": []byte("same")}.push("p", flowOf("f", "a")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		versions = append(versions, v)
+	}
+	var run int64
+	err := s.Tx(t.Context(), func(tx pgx.Tx) (err error) {
+		run, err = s.CreateRun(t.Context(), tx, store.NewRun{
+			VersionID: versions[1].ID, Flow: "f", Status: "RUNNING", By: "me", Options: []byte("{}"), Paths: []string{"a"}, Statuses: []string{"READY"},
+		})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sweep := func() {
+		t.Helper()
+		if _, _, _, err := s.Sweep(t.Context(), 0, 1, 100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := func() (got string) {
+		t.Helper()
+		err := pool.QueryRow(t.Context(), `SELECT (SELECT string_agg(no::text, ' ' ORDER BY no) FROM pelton.flow_version) || ', ' ||
+			(SELECT count(*) FROM pelton.flow_content) || ', ' || (SELECT count(*) FROM pelton.flow_node)`).Scan(&got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	sweep()
+	if got := left(); got != "2 4, 3, 1" {
+		t.Errorf("left %s while the run lives, want versions 2 and 4, 3 contents, 1 node", got)
+	}
+	err = s.Tx(t.Context(), func(tx pgx.Tx) error { return s.WriteRun(t.Context(), tx, run, "SUCCEEDED", true, true) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	sweep()
+	sweep()
+	if got := left(); got != "4, 2, 0" {
+		t.Errorf("left %s after the run, want version 4 and 2 contents", got)
+	}
+}
+
+func TestRunsAndReports(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t)
+	s := store.New(pool, "pelton")
+	v, err := s.Push(t.Context(), contents{}.push("p", flowOf("f", "a", "b")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []int64
+	for range 3 {
+		err := s.Tx(t.Context(), func(tx pgx.Tx) error {
+			project, err := s.LockProject(t.Context(), tx, "p")
+			if err != nil {
+				return err
+			}
+			live, err := s.LiveRuns(t.Context(), tx, project, "f")
+			if err != nil || len(live) != len(ids) {
+				return fmt.Errorf("%d live runs, want %d (%w)", len(live), len(ids), err)
+			}
+			id, err := s.CreateRun(t.Context(), tx, store.NewRun{
+				VersionID: v.ID, Flow: "f", Status: "READY", By: "me", Priority: 5, Options: []byte(`{"a":1}`), Paths: []string{"a", "b"}, Statuses: []string{"READY", "READY"},
+			})
+			ids = append(ids, id)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range []int64{ids[2], ids[0], ids[2]} {
+		if err := s.Ask(t.Context(), pool, id, -1, "begin", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waiting, err := s.Waiting(t.Context(), 10)
+	if err != nil || len(waiting) != 2 || waiting[0] != ids[0] || waiting[1] != ids[2] {
+		t.Fatalf("waiting %v, want %d and %d (%v)", waiting, ids[0], ids[2], err)
+	}
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	err = s.Tx(t.Context(), func(tx pgx.Tx) error {
+		run, _, err := s.TryLock(t.Context(), tx, ids[2])
+		if err != nil || run.Flow != "f" || run.Version != 1 || string(run.Options) != `{"a":1}` {
+			return fmt.Errorf("locked %+v (%w)", run, err)
+		}
+		if other := s.Tx(t.Context(), func(tx pgx.Tx) error {
+			_, _, err := s.TryLock(t.Context(), tx, ids[2])
+			return err
+		}); !errors.Is(other, store.ErrNotFound) {
+			return fmt.Errorf("locked twice: %w", other)
+		}
+		reports, err := s.Reports(t.Context(), tx, ids[2], 10)
+		if err != nil || len(reports) != 2 || *reports[0].Action != "begin" {
+			return fmt.Errorf("reports %+v (%w)", reports, err)
+		}
+		if err := s.WriteNodes(t.Context(), tx, ids[2], []store.Node{{
+			No: 1, Path: "b", Status: "QUEUED", JobID: new(int64(7)), QueuedAt: &now, Outputs: []byte(`{"k":"v"}`), Jobs: []int64{5, 6},
+		}}); err != nil {
+			return err
+		}
+		if err := s.AddNodes(t.Context(), tx, ids[2], []store.Node{{No: 2, Path: "b[0]", Status: "READY", Template: new(int32(1)), Index: new(int32(0)), Item: new("x")}}); err != nil {
+			return err
+		}
+		if err := s.SetTimers(t.Context(), tx, ids[2], []store.Timer{{Node: -1, What: "late", After: time.Hour}, {Node: 1, What: "now"}}); err != nil {
+			return err
+		}
+		return s.DeleteReports(t.Context(), tx, []int64{reports[0].ID, reports[1].ID})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := s.Nodes(t.Context(), pool, ids[2])
+	if err != nil || len(nodes) != 3 {
+		t.Fatalf("nodes %+v (%v)", nodes, err)
+	}
+	if b := nodes[1]; b.Status != "QUEUED" || *b.JobID != 7 || !b.QueuedAt.Equal(now) || string(b.Outputs) != `{"k":"v"}` || len(b.Jobs) != 2 || b.Jobs[1] != 6 {
+		t.Errorf("node b is %+v", b)
+	}
+	if a := nodes[0]; a.Outputs != nil || a.Jobs != nil || a.JobID != nil {
+		t.Errorf("node a is %+v", a)
+	}
+	if i := nodes[2]; *i.Item != "x" || *i.Template != 1 {
+		t.Errorf("instance is %+v", i)
+	}
+	fired, next, err := s.FireTimers(t.Context(), 10)
+	if err != nil || fired != 1 || next < 50*time.Minute || next > time.Hour {
+		t.Errorf("fired %d, next in %v (%v)", fired, next, err)
+	}
+	if waiting, err = s.Waiting(t.Context(), 10); err != nil || len(waiting) != 2 {
+		t.Errorf("waiting %v (%v)", waiting, err)
+	}
+}

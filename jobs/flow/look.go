@@ -1,0 +1,100 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/peltonq/pelton/jobs/flow/internal/store"
+)
+
+// Version is a pushed version of a project.
+type Version = store.Version
+
+// Entry is a flow of a project's newest version, with its last run.
+type Entry = store.FlowEntry
+
+// RunRow is a run.
+type RunRow = store.Run
+
+// NodeRow is a node of a run.
+type NodeRow = store.Node
+
+// RunFilter selects runs; zero fields select all.
+type RunFilter = store.RunFilter
+
+// RunDetail is a run with its nodes, in the order of the graph.
+type RunDetail struct {
+	RunRow
+
+	Nodes []NodeRow `json:"nodes"`
+}
+
+// Flows lists the flows of the newest versions; of all projects if project is "".
+func (c *Client) Flows(ctx context.Context, project string) ([]Entry, error) {
+	list, err := c.store.Flows(ctx, project)
+	if err != nil {
+		return nil, fmt.Errorf("list flows: %w", err)
+	}
+	return list, nil
+}
+
+// Versions lists versions, the newest first, at most limit; of all projects if project is "".
+func (c *Client) Versions(ctx context.Context, project string, limit int) ([]Version, error) {
+	list, err := c.store.Versions(ctx, project, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list versions: %w", err)
+	}
+	return list, nil
+}
+
+// Runs lists runs, the newest first, at most limit.
+func (c *Client) Runs(ctx context.Context, filter RunFilter, limit int) ([]RunRow, error) {
+	list, err := c.store.Runs(ctx, filter, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	return list, nil
+}
+
+// Get reads a run and its nodes. A node whose job is being worked is RUNNING. ErrNotFound if there is no such run.
+func (c *Client) Get(ctx context.Context, run int64) (*RunDetail, error) {
+	r, err := c.store.Run(ctx, c.pool, run)
+	if err != nil {
+		return nil, fmt.Errorf("run %d: %w", run, err)
+	}
+	nodes, err := c.store.ShownNodes(ctx, run)
+	if err != nil {
+		return nil, fmt.Errorf("run %d: %w", run, err)
+	}
+	return &RunDetail{r, nodes}, nil
+}
+
+// Ended waits until a run has ended or ctx has, and returns the run; changed, if not nil, is told of it each time it has moved.
+func (c *Client) Ended(ctx context.Context, run int64, changed func(*RunDetail)) (*RunDetail, error) {
+	step := int64(-1)
+	for wait := firstLook; ; wait = min(2*wait, lastLook) {
+		r, err := c.store.Run(ctx, c.pool, run)
+		if err != nil {
+			return nil, fmt.Errorf("run %d: %w", run, err)
+		}
+		if r.Step != step || r.EndedAt != nil {
+			step = r.Step
+			wait = firstLook
+		}
+		if changed != nil || r.EndedAt != nil {
+			detail, err := c.Get(ctx, run)
+			if err != nil {
+				return nil, err
+			}
+			if changed != nil {
+				changed(detail)
+			}
+			if detail.EndedAt != nil {
+				return detail, nil
+			}
+		}
+		if !sleep(ctx, wait) {
+			return nil, context.Cause(ctx)
+		}
+	}
+}

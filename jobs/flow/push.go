@@ -1,0 +1,150 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/peltonq/pelton/jobs/flow/internal/bundle"
+	"github.com/peltonq/pelton/jobs/flow/internal/graph"
+	"github.com/peltonq/pelton/jobs/flow/internal/project"
+	"github.com/peltonq/pelton/jobs/flow/internal/store"
+)
+
+// PushReport is what became of an upload.
+type PushReport struct {
+	Version *Version `json:"version,omitempty"` // nil: nothing was stored
+	Format  string   `json:"format,omitempty"`
+	Flows   []string `json:"flows,omitempty"`
+	Nodes   int      `json:"nodes"`
+	Faults  []Fault  `json:"faults"` // all of them
+	Notes   []Fault  `json:"notes"`
+}
+
+// FaultsError says that an upload has faults, all of which it lists. Nothing was stored.
+type FaultsError struct {
+	Project string
+	Faults  []Fault
+}
+
+func (e *FaultsError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "project %q has %d faults; nothing was stored", e.Project, len(e.Faults))
+	if len(e.Faults) == 1 {
+		b.Reset()
+		fmt.Fprintf(&b, "project %q has a fault; nothing was stored", e.Project)
+	}
+	for _, f := range e.Faults {
+		b.WriteString("\n  " + f.String())
+	}
+	return b.String()
+}
+
+var projectName = regexp.MustCompile(`\A[a-zA-Z0-9][a-zA-Z0-9_.-]{0,63}\z`)
+
+// Check reads the zip or directory at path and reports all that is wrong with it, and what its author may not expect. Nothing is
+// stored. The error is about reading; faults are in the report.
+func (c *Client) Check(ctx context.Context, path string) (*PushReport, error) {
+	return c.push(ctx, "", path, false)
+}
+
+// Push reads the zip or directory at path and stores it as the next version of the project, which is made if it is new. With any
+// fault nothing is stored, and the error is a *FaultsError.
+func (c *Client) Push(ctx context.Context, name, path string) (*PushReport, error) {
+	if !projectName.MatchString(name) {
+		return nil, fmt.Errorf("project name %q: want up to 64 letters, digits, _ . or -, the first a letter or digit", name)
+	}
+	return c.push(ctx, name, path, true)
+}
+
+func (c *Client) push(ctx context.Context, name, path string, keep bool) (*PushReport, error) {
+	types, err := c.types(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b, faults, err := bundle.Open(path, bundle.Limits{})
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	report := &PushReport{Faults: faults, Notes: []Fault{}}
+	if b == nil {
+		return report, &FaultsError{name, faults}
+	}
+	defer b.Close() //nolint:errcheck // only read
+	p, faults, notes := project.Read(b, project.Options{Types: types})
+	report.Faults, report.Notes = append(report.Faults, faults...), append(report.Notes, notes...)
+	if p == nil {
+		return report, &FaultsError{name, report.Faults}
+	}
+	report.describe(p)
+	if !keep {
+		return report, nil
+	}
+	push := store.Push{Project: name, By: c.jobs.Actor(ctx), Graphs: p, Notes: notes}
+	files := make(map[string]*bundle.File, len(b.Files))
+	for i := range b.Files {
+		f := &b.Files[i]
+		files[f.Path] = f
+		push.Files = append(push.Files, store.File{Path: f.Path, Hash: f.SHA256[:], Bytes: f.Size, Executable: f.Mode&0o100 != 0})
+	}
+	push.Open = func(path string) (io.ReadCloser, error) { return files[path].Open() }
+	return c.keep(ctx, push, report)
+}
+
+// PushFlows stores flows that were built in code as the next version of a project, which is made if it is new. The project's flows
+// are those given, and no others: one that is left out is not in the new version.
+func (c *Client) PushFlows(ctx context.Context, name string, flows ...*Flow) (*PushReport, error) {
+	if !projectName.MatchString(name) {
+		return nil, fmt.Errorf("project name %q: want up to 64 letters, digits, _ . or -, the first a letter or digit", name)
+	}
+	p := &graph.Project{Format: graph.FormatCode}
+	known := map[string]bool{}
+	for _, f := range flows {
+		if known[f.Name()] {
+			return nil, fmt.Errorf("push project %q: flow %q is given twice", name, f.Name())
+		}
+		known[f.Name()] = true
+		p.Flows = append(p.Flows, f.graph)
+	}
+	if len(flows) == 0 {
+		return nil, fmt.Errorf("push project %q: no flows", name)
+	}
+	report := &PushReport{Faults: []Fault{}, Notes: []Fault{}}
+	report.describe(p)
+	return c.keep(ctx, store.Push{Project: name, By: c.jobs.Actor(ctx), Graphs: p}, report)
+}
+
+// keep stores a version.
+func (c *Client) keep(ctx context.Context, push store.Push, report *PushReport) (*PushReport, error) {
+	v, err := c.store.Push(ctx, push)
+	if err != nil {
+		return report, err
+	}
+	report.Version = &v
+	if err := c.store.Audit(ctx, c.pool, push.By, "flow.push", "project "+push.Project, nil, map[string]any{"version": v.No}); err != nil {
+		return report, fmt.Errorf("push project %q: %w", push.Project, err)
+	}
+	return report, nil
+}
+
+func (r *PushReport) describe(p *graph.Project) {
+	r.Format = p.Format
+	for _, f := range p.Flows {
+		r.Flows = append(r.Flows, f.Name)
+		r.Nodes += len(f.Nodes)
+	}
+	slices.Sort(r.Flows)
+}
+
+// types are the types that nodes may have beside the built-in ones: mapped ones, and job kinds that somebody works.
+func (c *Client) types(ctx context.Context) ([]string, error) {
+	kinds, err := c.store.Kinds(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list job kinds: %w", err)
+	}
+	return slices.Concat(slices.Collect(maps.Keys(c.config.Types)), c.config.Kinds, kinds), nil
+}

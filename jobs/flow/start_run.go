@@ -1,0 +1,177 @@
+package flow
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/peltonq/pelton/jobs/flow/internal/decide"
+	"github.com/peltonq/pelton/jobs/flow/internal/graph"
+	"github.com/peltonq/pelton/jobs/flow/internal/store"
+)
+
+// RunParams say what to run.
+type RunParams struct {
+	Project string
+	Flow    string
+	Version int // of the project; 0: the newest
+	Options Options
+}
+
+// RunningError is ErrRunning with the run that is in the way.
+type RunningError struct {
+	Run  int64
+	Flow string
+}
+
+func (e *RunningError) Error() string {
+	return fmt.Sprintf("run %d of flow %s has not ended, and concurrent is %q", e.Run, e.Flow, Skip)
+}
+
+// Is makes it ErrRunning.
+func (e *RunningError) Is(err error) bool { return err == ErrRunning }
+
+// Run starts a run and returns its id. It is decided here, under the project's lock, whether it runs, waits or is refused.
+// Errors: ErrNotFound, a *RunningError, or what is wrong with the options.
+func (c *Client) Run(ctx context.Context, p RunParams) (run int64, err error) {
+	err = c.store.Tx(ctx, func(tx pgx.Tx) (err error) {
+		run, err = c.RunTx(ctx, tx, p)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	c.hint(ctx)
+	return run, nil
+}
+
+// RunTx is Run in the caller's transaction, which should be short: runs of the project's flows that are started meanwhile wait for it.
+// Without a hint a scheduler finds the run within its idle look, a minute at most; call Hint after the commit.
+func (c *Client) RunTx(ctx context.Context, tx pgx.Tx, p RunParams) (int64, error) {
+	run, err := c.runTx(ctx, tx, p)
+	if err != nil {
+		return 0, fmt.Errorf("run flow %s/%s: %w", p.Project, p.Flow, err)
+	}
+	return run, nil
+}
+
+// Hint tells schedulers that runs have something to do.
+func (c *Client) Hint(ctx context.Context) { c.hint(ctx) }
+
+func (c *Client) hint(ctx context.Context) {
+	if err := c.jobs.HintFlows(ctx); err != nil {
+		c.log.DebugContext(ctx, "no hint for flows; schedulers look by themselves", "error", err)
+	}
+}
+
+func (c *Client) runTx(ctx context.Context, tx pgx.Tx, p RunParams) (int64, error) {
+	project, err := c.store.LockProject(ctx, tx, p.Project)
+	if err != nil {
+		return 0, notFound(err, "there is no project %q", p.Project)
+	}
+	version, err := c.store.Version(ctx, tx, p.Project, p.Version)
+	if err != nil {
+		return 0, notFound(err, "project %q has no version %d", p.Project, p.Version)
+	}
+	g, err := c.store.Graph(ctx, tx, version.ID, p.Flow)
+	if err != nil {
+		return 0, notFound(err, "version %d of project %q has no flow %q", version.No, p.Project, p.Flow)
+	}
+	o := p.Options
+	if err := o.validate(g); err != nil {
+		return 0, err
+	}
+	live, err := c.store.LiveRuns(ctx, tx, project, p.Flow)
+	if err != nil {
+		return 0, err
+	}
+	r := store.NewRun{
+		VersionID: version.ID, Flow: p.Flow, Status: decide.Preparing.String(), By: c.jobs.Actor(ctx),
+		Priority: cmp.Or(o.Priority, g.Opts.Priority, defaultPriority),
+	}
+	if r.Paths, r.Statuses, err = newNodes(g, o.Disabled); err != nil {
+		return 0, err
+	}
+	begin := true
+	if n := len(live); n > 0 {
+		switch o.Concurrent {
+		case Skip:
+			return 0, &RunningError{live[n-1].ID, p.Flow}
+		case Queue:
+			r.Status, begin = decide.Queued.String(), false
+		case Pipeline1, Pipeline2, Pipeline3:
+			r.Before = &live[n-1].ID
+			r.Pipeline, _ = strconv.Atoi(string(o.Concurrent[len(o.Concurrent)-1:]))
+			if err := c.follow(ctx, tx, live[n-1].ID); err != nil {
+				return 0, err
+			}
+		case Allow, "":
+		}
+	}
+	if r.Options, err = json.Marshal(o); err != nil {
+		return 0, fmt.Errorf("encode options: %w", err)
+	}
+	run, err := c.store.CreateRun(ctx, tx, r)
+	if err != nil {
+		return 0, err
+	}
+	if begin {
+		if err := c.store.Ask(ctx, tx, run, -1, actBegin, nil); err != nil {
+			return 0, err
+		}
+	}
+	return run, c.store.Audit(ctx, tx, r.By, "flow.run", runTarget(run), nil, map[string]any{
+		"project": p.Project, "flow": p.Flow, "version": version.No, "options": o,
+	})
+}
+
+const defaultPriority = 5
+
+// newNodes are the paths and statuses of a new run's nodes.
+func newNodes(g *graph.Flow, disabled []string) (paths, statuses []string, err error) {
+	plan, err := decide.NewPlan(g)
+	if err != nil {
+		return nil, nil, err
+	}
+	nodes, err := plan.NewNodes(disabled...)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range nodes {
+		paths = append(paths, g.Nodes[i].Path)
+		statuses = append(statuses, nodes[i].Status.String())
+	}
+	return paths, statuses, nil
+}
+
+// follow notes that the run before is followed, under its row's lock: from then on it tells its followers of its nodes' ends.
+func (c *Client) follow(ctx context.Context, tx pgx.Tx, before int64) error {
+	if _, err := c.store.Lock(ctx, tx, before); err != nil {
+		return err
+	}
+	return c.store.Follow(ctx, tx, before)
+}
+
+func runTarget(run int64) string { return "run " + strconv.FormatInt(run, 10) }
+
+// notFound says what was not found.
+func notFound(err error, format string, args ...any) error {
+	if errors.Is(err, ErrNotFound) {
+		return fmt.Errorf(format+": %w", append(args, ErrNotFound)...)
+	}
+	return err
+}
+
+// nodeOf finds a node by its path.
+func nodeOf(g *graph.Flow, path string) (int, error) {
+	no := g.Find(path)
+	if no < 0 {
+		return 0, fmt.Errorf("flow %s has no node %q: %w", g.Name, path, ErrNotFound)
+	}
+	return no, nil
+}
