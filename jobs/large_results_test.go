@@ -35,7 +35,7 @@ func TestLargeResults(t *testing.T) {
 		}
 		text := strings.Repeat("x", job.Args.N)
 		if job.Args.N <= message {
-			jobs.Logger(ctx).InfoContext(ctx, text)
+			jobs.Logger(ctx).InfoContext(ctx, "large", "text", text)
 		}
 		err := jobs.RecordOutput(ctx, text)
 		if err == nil || !strings.Contains(err.Error(), "over the limit of 1048576") || len(err.Error()) > 400 {

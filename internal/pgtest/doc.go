@@ -14,13 +14,15 @@
 //	}
 //
 // The server is fast and forgetful (fsync is off). A test that kills or restarts a server takes one of its own from
-// [NewCluster], and a copy that follows it from [NewStandby]. [Proxy] stands between a client and the server and breaks the connection in the middle of things.
+// [NewCluster], and a copy that follows it from [NewStandby]. [Proxy] stands between a client and the server and breaks the connection in the middle of things,
+// [Pooler] lends connections to several clients.
 //
 // # Environment
 //
 //	PELTON_TEST_PG_BIN      directory of initdb and postgres to use; else the first that postgres.Find finds, else one
 //	                        that is downloaded once into the user's cache directory
 //	PELTON_TEST_PG_OPTIONS  more server settings: "name=value,name='value, with comma'"
+//	PELTON_TEST_PGBOUNCER   pgbouncer to use; else the first that is found, else tests of poolers are skipped
 //	PELTON_SCENARIOS        "full": see [FullSize]
 //
 // # Failure

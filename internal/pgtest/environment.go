@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -16,6 +17,7 @@ const (
 	envBin     = "PELTON_TEST_PG_BIN"
 	envOptions = "PELTON_TEST_PG_OPTIONS"
 	envSize    = "PELTON_SCENARIOS"
+	envPooler  = "PELTON_TEST_PGBOUNCER"
 )
 
 // FullSize tells whether scenarios are to run at full size, for minutes or hours, instead of for seconds.
@@ -39,6 +41,23 @@ func find(ctx context.Context) (postgres.Binaries, error) {
 		"  Fedora, Red Hat: dnf install postgresql-server\n"+
 		"  macOS:           brew install postgresql@17\n"+
 		"or set %s to the directory of initdb and postgres", err, postgres.MinMajor, envBin)
+}
+
+// findPooler returns the path of pgbouncer; "" if there is none, and the environment does not ask for one.
+func findPooler() (string, error) {
+	if asked := os.Getenv(envPooler); asked != "" {
+		found, err := exec.LookPath(asked)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", envPooler, err)
+		}
+		return found, nil
+	}
+	for _, place := range []string{"pgbouncer", "/usr/sbin/pgbouncer", "/usr/local/sbin/pgbouncer", "/opt/homebrew/bin/pgbouncer"} {
+		if found, err := exec.LookPath(place); err == nil {
+			return found, nil
+		}
+	}
+	return "", nil
 }
 
 // download fetches a server once per user of this machine.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -209,6 +210,15 @@ func (c *Cluster) LogFile() string { return c.config.LogFile }
 
 // OSUser returns the operating system's user that the server runs as.
 func (c *Cluster) OSUser() string { return c.as.name }
+
+// Beside returns a command that runs as the server's user, in a process group of its own. On Linux it is interrupted when the
+// thread that started it ends, at the latest with this process.
+func (c *Cluster) Beside(ctx context.Context, program string, arguments ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, program, arguments...)
+	command.Env, command.SysProcAttr = c.as.environment(), c.as.attributes()
+	dieWithOwner(command.SysProcAttr)
+	return command
+}
 
 // Port returns the TCP port on 127.0.0.1.
 func (c *Cluster) Port() int {
