@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/command"
 	"github.com/peltonq/pelton/schema"
 )
 
@@ -111,9 +112,13 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 	if err != nil {
 		return usage(err)
 	}
-	client, kinds, err := a.servingClient(pool, queues, s, served.observer())
+	programs := a.commandConfig(stop.soft, pool)
+	client, kinds, err := a.servingClient(pool, queues, s, programs, served.observer())
 	if err != nil {
 		return usage(err)
+	}
+	if len(queues) > 0 {
+		command.EndLeftovers(stop.soft, programs, a.logger(levelServe))
 	}
 	if err := served.start(stop.soft, pool, a, s); err != nil {
 		return err
@@ -150,7 +155,7 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 }
 
 func (a *app) servingClient(
-	pool *pgxpool.Pool, queues map[string]jobs.QueueConfig, s serving, observer jobs.Observer,
+	pool *pgxpool.Pool, queues map[string]jobs.QueueConfig, s serving, programs command.Config, observer jobs.Observer,
 ) (*jobs.Client, []string, error) {
 	config := &jobs.Config{
 		Queues: queues, Schema: a.schemaName(), Logger: a.logger(levelServe), PollOnly: s.pollOnly, DutiesOff: !s.duties,
@@ -158,7 +163,7 @@ func (a *app) servingClient(
 	}
 	var kinds []string
 	if len(queues) > 0 {
-		config.Workers = builtInWorkers()
+		config.Workers = builtInWorkers(programs)
 		kinds = config.Workers.Kinds()
 	}
 	client, err := jobs.NewClient(pool, config)

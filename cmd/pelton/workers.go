@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 
 	"github.com/peltonq/pelton/jobs"
@@ -14,11 +16,23 @@ import (
 
 // builtInWorkers are the kinds that this program works: command, and noop, for trying things out. Other kinds are worked by Go programs of
 // their own, which may share the queues.
-func builtInWorkers() *jobs.Workers {
+func builtInWorkers(config command.Config) *jobs.Workers {
 	workers := jobs.NewWorkers()
-	command.Register(workers, command.Config{Env: withoutSecrets(os.Environ())})
+	command.Register(workers, config)
 	jobs.AddWorker(workers, river.WorkFunc(func(context.Context, *river.Job[noopArgs]) error { return nil }))
 	return workers
+}
+
+// commandConfig says how programs of jobs run. Their realm is a database and schema: however it is reached, if the server tells.
+func (a *app) commandConfig(ctx context.Context, pool *pgxpool.Pool) command.Config {
+	var database string
+	err := pool.QueryRow(ctx, `SELECT c.system_identifier || '/' || d.oid
+		FROM pg_control_system() c, pg_database d WHERE d.datname = current_database()`).Scan(&database)
+	if err != nil { // the function may be forbidden
+		at := pool.Config().ConnConfig
+		database = fmt.Sprintf("%s:%d/%s", at.Host, at.Port, at.Database)
+	}
+	return command.Config{Env: withoutSecrets(os.Environ()), Realm: database + "/" + a.schemaName()}
 }
 
 // noopArgs are of a job that does nothing, whatever its args say.

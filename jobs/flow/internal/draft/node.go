@@ -146,7 +146,7 @@ func (c *checker) forEach(n *Node, fault faultFunc) {
 		return
 	}
 	if n.Type == graph.TypeFlow {
-		fault("for_each", "for_each of an embedded flow is not supported: give it to the nodes in it")
+		fault("for_each", "for_each of an embedded flow is not supported")
 	}
 	if len(f.Items) > maxItems {
 		fault("for_each", "for_each has %d items, at most %d are allowed", len(f.Items), maxItems)
