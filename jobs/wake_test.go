@@ -3,6 +3,7 @@ package jobs_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -55,6 +56,68 @@ func TestReturnedRunsWakeSleepers(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitOutcomes(t, pool, id, "returned completed")
+}
+
+// Of inserts that stand alone, one at a time hints at a line; one in a transaction that may stay open always sends its own hint.
+func TestOneHintAtATime(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t)
+	client := newClient(t, pool, nil)
+	exec(t, pool, `INSERT INTO pelton.job_sleeper (line, executor) VALUES ('default', 1)`)
+	listener, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Release()
+	if _, err := listener.Exec(t.Context(), `LISTEN pelton_wake`); err != nil {
+		t.Fatal(err)
+	}
+	mark := func(name string) { exec(t, pool, `SELECT pg_notify('pelton_wake', '`+name+`')`) }
+	first, err := pool.Begin(t.Context()) // stands for an insert whose commit is under way
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = first.Rollback(context.Background()) }()
+	if _, err := first.Exec(t.Context(), `SELECT pelton.wake('{default}', true)`); err != nil {
+		t.Fatal(err)
+	}
+	insert(t, client, 1, nil)
+	mark("left to the first")
+	tx, _ := insertIn(t, pool, client, nil)
+	commit(t, tx)
+	mark("in a transaction")
+	commit(t, first)
+	mark("the first")
+	insert(t, client, 1, nil)
+	for _, want := range []string{"left to the first", "default", "in a transaction", "default", "the first", "default"} {
+		if hint, err := listener.Conn().WaitForNotification(t.Context()); err != nil || hint.Payload != want {
+			t.Fatalf("got the hint %v, want %q: %v", hint, want, err)
+		}
+	}
+}
+
+// Jobs whose inserts left the hint to another one start all the same.
+func TestHintsLeftToOthersLoseNoWakeUp(t *testing.T) {
+	t.Parallel()
+	dsn := schematest.DSN(t)
+	pool := pgtest.Pool(t, dsn, func(c *pgxpool.Config) { c.MaxConns = 20 })
+	startIdle(t, dsn, config(func(context.Context, *river.Job[taskArgs]) error { return nil }))
+	client := newClient(t, pool, nil)
+	const rounds, inserts = 15, 20
+	for round := 1; round <= rounds; round++ {
+		var all sync.WaitGroup
+		for range inserts {
+			all.Go(func() {
+				if _, err := client.Insert(t.Context(), taskArgs{}, nil); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		pgtest.Eventually(t, patience, func() bool {
+			return one[int](t, pool, `SELECT count(*) FROM pelton.job_attempt WHERE outcome = 'completed'`) == round*inserts
+		}, "all of a round to run")
+	}
 }
 
 // later retries a little later.

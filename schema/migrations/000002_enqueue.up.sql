@@ -16,7 +16,11 @@ $$;
 
 -- wake hints at work in these lines, if somebody sleeps there. Nothing is sent while the notification queue is half full,
 -- nor for lines without a sleeper, because a NOTIFY takes a lock of the whole cluster at commit.
-CREATE FUNCTION pelton.wake(lines text[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+--
+-- alone tells that the transaction ends with this statement. Of those one at a time hints at a line: the others leave it to the
+-- one whose commit is just under way. Its hint comes after their rows went in, so whom it wakes finds them, or sees that their
+-- writers are open and waits for them. A transaction that may stay open always sends its own.
+CREATE FUNCTION pelton.wake(lines text[], alone boolean DEFAULT false) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     l text;
 BEGIN
@@ -25,7 +29,8 @@ BEGIN
         WHERE EXISTS (SELECT FROM pelton.job_sleeper s
             WHERE s.line = u.line AND s.at > clock_timestamp() - interval '15 seconds')
     LOOP
-        IF pg_notification_queue_usage() < 0.5 THEN
+        IF pg_notification_queue_usage() < 0.5 AND (NOT alone OR pg_try_advisory_xact_lock(
+            ('pelton.job_sleeper'::regclass::oid::bigint << 32) | (hashtext(l)::bigint & 4294967295))) THEN
             PERFORM pg_notify('pelton_wake', l);
         END IF;
     END LOOP;
@@ -106,10 +111,10 @@ END $$;
 
 -- insert_jobs appends jobs and puts each where it waits: the line, scheduled or parked. Arrays are in step; NULL arrays mean
 -- the default throughout. tags are joined by commas. Checked by its callers (the Go client, enqueue); use enqueue from SQL.
--- Returns one row per job in order: its id, or the id of the job that holds its unique key, then skipped is true.
+-- alone: the transaction ends with this statement (see wake). Returns one row per job in order: its id, or the id of the job that holds its unique key, then skipped is true.
 CREATE FUNCTION pelton.insert_jobs(kinds text[], args text[], queues text[], priorities smallint[],
     max_attempts smallint[], due timestamptz[], pending boolean[], metadata text[], tags text[],
-    unique_keys bytea[], unique_states smallint[], hint boolean)
+    unique_keys bytea[], unique_states smallint[], hint boolean, alone boolean DEFAULT false)
 RETURNS TABLE (id bigint, created_at timestamptz, state text, skipped boolean) LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
@@ -153,6 +158,6 @@ BEGIN
     )
     SELECT holder, at, state, id <> holder FROM input ORDER BY n;
     IF hint THEN
-        PERFORM pelton.wake(queues);
+        PERFORM pelton.wake(queues, alone);
     END IF;
 END $$;

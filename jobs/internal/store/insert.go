@@ -33,9 +33,9 @@ type Inserted struct {
 	Skipped   bool
 }
 
-// Insert puts jobs in by one call of insert_jobs, in db's transaction if it is one. hint: wake sleepers.
+// Insert puts jobs in by one call of insert_jobs, in db's transaction if it is one, alone on the pool. hint: wake sleepers.
 func (s *Store) Insert(ctx context.Context, db DB, jobs []NewJob, hint bool) ([]Inserted, error) {
-	rows, err := db.Query(ctx, s.sql.Get("insert"), columns(jobs, hint)...)
+	rows, err := db.Query(ctx, s.sql.Get("insert"), append(columns(jobs), hint, db == DB(s.Pool))...)
 	if err != nil {
 		return nil, fmt.Errorf("insert jobs: %w", err)
 	}
@@ -47,7 +47,7 @@ func (s *Store) Insert(ctx context.Context, db DB, jobs []NewJob, hint bool) ([]
 }
 
 // columns turns jobs into the arrays of insert_jobs; an array nobody uses is NULL.
-func columns(jobs []NewJob, hint bool) []any {
+func columns(jobs []NewJob) []any {
 	n := len(jobs)
 	var (
 		kinds       = make([]string, n)
@@ -85,7 +85,7 @@ func columns(jobs []NewJob, hint bool) []any {
 			*at(&states, i, n) = j.UniqueStates
 		}
 	}
-	return []any{kinds, args, queues, priorities, maxAttempts, due, pending, metadata, tags, keys, states, hint}
+	return []any{kinds, args, queues, priorities, maxAttempts, due, pending, metadata, tags, keys, states}
 }
 
 // at returns the place of i in a column that is made when it is first needed.
