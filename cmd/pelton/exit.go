@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/schema"
 )
 
@@ -83,7 +84,7 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.As(err, &wrong), errors.As(err, &invalid):
 		return exitUsage
-	case errors.Is(err, rivertype.ErrNotFound):
+	case errors.Is(err, rivertype.ErrNotFound), errors.Is(err, flow.ErrNotFound):
 		return exitNotFound
 	case errors.Is(err, rivertype.ErrJobRunning), errors.As(err, &conflict), errors.As(err, &refused):
 		return exitRefused

@@ -2,23 +2,45 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/command"
+	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/flow/flowtest"
 )
 
-// builtInWorkers are the kinds that this program works: command, and noop, for trying things out. Other kinds are worked by Go programs of
-// their own, which may share the queues.
-func builtInWorkers() *jobs.Workers {
+// builtInWorkers are the kinds that this program works: command, those of flows, and noop, for trying things out. Other kinds are
+// worked by Go programs of their own, which may share the queues.
+func (a *app) builtInWorkers(pool *pgxpool.Pool, programs command.Config, s serving) (*jobs.Workers, error) {
 	workers := jobs.NewWorkers()
-	command.Register(workers, command.Config{Env: withoutSecrets(os.Environ())})
+	command.Register(workers, programs)
 	jobs.AddWorker(workers, river.WorkFunc(func(context.Context, *river.Job[noopArgs]) error { return nil }))
-	return workers
+	if s.testKinds {
+		jobs.AddWorker(workers, &flowtest.Worker{})
+	}
+	err := flow.AddWorkers(workers, pool, flow.WorkerConfig{
+		Schema: a.schemaName(), FilesDir: s.filesDir, Programs: programs, SMTP: a.env("PELTON_SMTP_URL"), MailFrom: a.env("PELTON_MAIL_FROM"),
+	})
+	return workers, err
+}
+
+// commandConfig says how programs of jobs run. Their realm is a database and schema: however it is reached, if the server tells.
+func (a *app) commandConfig(ctx context.Context, pool *pgxpool.Pool) command.Config {
+	var database string
+	err := pool.QueryRow(ctx, `SELECT c.system_identifier || '/' || d.oid
+		FROM pg_control_system() c, pg_database d WHERE d.datname = current_database()`).Scan(&database)
+	if err != nil { // the function may be forbidden
+		at := pool.Config().ConnConfig
+		database = fmt.Sprintf("%s:%d/%s", at.Host, at.Port, at.Database)
+	}
+	return command.Config{Env: withoutSecrets(os.Environ()), Realm: database + "/" + a.schemaName()}
 }
 
 // noopArgs are of a job that does nothing, whatever its args say.
@@ -38,10 +60,11 @@ func checkBuiltIn(kind string, args []byte) error {
 	return err
 }
 
-// withoutSecrets drops from an environment what opens Pelton's own database: the programs of jobs are other people's.
+// withoutSecrets drops from an environment what opens Pelton's own database or the mail server: the programs of jobs are other people's.
 func withoutSecrets(environ []string) []string {
 	return slices.DeleteFunc(environ, func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return name == "DATABASE_URL" || name == "PELTON_MIGRATE_DATABASE_URL" || name == "PGPASSWORD" || name == "PGPASSFILE"
+		return name == "DATABASE_URL" || name == "PELTON_MIGRATE_DATABASE_URL" || name == "PGPASSWORD" || name == "PGPASSFILE" ||
+			name == "PELTON_SMTP_URL"
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
 
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/joblog"
@@ -85,12 +86,18 @@ func (w *Worker) argv(c Command, shell bool) ([]string, error) {
 
 // env is the base environment, the job's own, and the job's numbers; of equal names the last counts.
 func (w *Worker) env(ctx context.Context, job *river.Job[Args]) []string {
-	env := slices.Clip(w.config.Env)
+	env := w.Env()
 	for key, value := range job.Args.Env {
 		env = append(env, key+"="+value)
 	}
-	return append(env,
-		"PELTON_JOB_ID="+strconv.FormatInt(job.ID, 10),
-		"PELTON_RUN="+strconv.Itoa(joblog.FromContext(ctx).Number()),
-		"PELTON_ATTEMPT="+strconv.Itoa(job.Attempt))
+	return append(env, Numbers(ctx, job.JobRow)...)
+}
+
+// Numbers are the variables PELTON_JOB_ID, PELTON_RUN and PELTON_ATTEMPT of a job that is being worked.
+func Numbers(ctx context.Context, job *rivertype.JobRow) []string {
+	return []string{
+		"PELTON_JOB_ID=" + strconv.FormatInt(job.ID, 10),
+		"PELTON_RUN=" + strconv.Itoa(joblog.FromContext(ctx).Number()),
+		"PELTON_ATTEMPT=" + strconv.Itoa(job.Attempt),
+	}
 }
