@@ -145,6 +145,9 @@ func (c *checker) forEach(n *Node, fault faultFunc) {
 	if f == nil {
 		return
 	}
+	if n.Type == graph.TypeFlow {
+		fault("for_each", "for_each of an embedded flow is not supported")
+	}
 	if len(f.Items) > maxItems {
 		fault("for_each", "for_each has %d items, at most %d are allowed", len(f.Items), maxItems)
 	}

@@ -141,26 +141,6 @@ func (f *Flow) Index() *Index {
 	return x
 }
 
-// Ancestors returns the ancestors of a node in its container, in ascending order.
-func (f *Flow) Ancestors(node int) []int {
-	seen := map[int]bool{}
-	var found []int
-	visit := func(i int) {
-		for _, p := range f.Nodes[i].Parents {
-			if !seen[p] {
-				seen[p] = true
-				found = append(found, p)
-			}
-		}
-	}
-	visit(node)
-	for at := 0; at < len(found); at++ { //nolint:intrange // the list grows
-		visit(found[at])
-	}
-	slices.Sort(found)
-	return found
-}
-
 // Find returns the number of the node with this path, -1 if there is none.
 func (f *Flow) Find(path string) int {
 	return slices.IndexFunc(f.Nodes, func(n Node) bool { return n.Path == path })

@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/peltonq/pelton/jobs/flow/internal/bundle"
+	"github.com/peltonq/pelton/jobs/flow/internal/decide"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 	"github.com/peltonq/pelton/jobs/flow/internal/project"
 )
@@ -114,6 +115,9 @@ func sound(t *testing.T, f *graph.Flow) {
 				t.Fatalf("parents of node %d are %v", i, n.Parents)
 			}
 		}
+	}
+	if _, err := decide.NewPlan(f); err != nil {
+		t.Fatal(err)
 	}
 	ordered := 0
 	for _, contents := range f.Index().Contents {

@@ -2,6 +2,7 @@ package project_test
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/bzip2"
 	"errors"
 	"fmt"
@@ -103,10 +104,7 @@ func BenchmarkMassiveProject(b *testing.B) {
 	b.ReportMetric(heldBy(b, func() any { return readZip(b, zip) }), "MB-held")
 }
 
-func readZip(t testing.TB, zip interface {
-	io.ReaderAt
-	Size() int64
-}) *graph.Project {
+func readZip(t testing.TB, zip *bytes.Reader) *graph.Project {
 	t.Helper()
 	upload, faults, err := bundle.Zip(zip, zip.Size(), bundle.Limits{})
 	if err != nil || len(faults) > 0 {
@@ -120,12 +118,12 @@ func readZip(t testing.TB, zip interface {
 }
 
 // heldBy returns the megabytes of the heap that something takes when all garbage is gone.
-func heldBy(t testing.TB, make func() any) float64 {
+func heldBy(t testing.TB, hold func() any) float64 {
 	t.Helper()
 	var before, after runtime.MemStats
 	debug.FreeOSMemory()
 	runtime.ReadMemStats(&before)
-	held := make()
+	held := hold()
 	debug.FreeOSMemory()
 	runtime.ReadMemStats(&after)
 	runtime.KeepAlive(held)

@@ -37,7 +37,9 @@ func TestCases(t *testing.T) {
 	t.Parallel()
 	dir := azkaban(t)
 	datadriven.Walk(t, filepath.Join("testdata", "azkaban"), func(t *testing.T, path string) {
+		t.Helper()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			t.Helper()
 			var name string
 			d.ScanArgs(t, "path", &name)
 			b, faults, err := bundle.Open(filepath.Join(dir, name), bundle.Limits{})
@@ -57,7 +59,9 @@ func TestCases(t *testing.T) {
 func TestReports(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, filepath.Join("testdata", "reports"), func(t *testing.T, path string) {
+		t.Helper()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			t.Helper()
 			b, faults, err := bundle.Dir(files(d.Input), bundle.Limits{})
 			if err != nil {
 				d.Fatalf(t, "%v", err)
