@@ -45,7 +45,7 @@
 // resets that limit as well.
 //
 // What runs as another user (sudo) cannot be signalled unless the worker is root. In the program's group it is waited for; outside it
-// is left alone, and the log says so. Of a killed worker only what has lost its environment as well as its marked parents is not found.
+// is left alone, and the log says so. What a killed worker leaves is not found once it has lost both its environment and its parents.
 //
 // Orphans of programs that other code of this process starts come to this process too, and are zombies from their end to its own.
 //
