@@ -100,7 +100,7 @@ func TestForkStorm(t *testing.T) { //nolint:paralleltest // a fork of another te
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"storm": "#!/bin/sh\ntrap '' TERM\nfor i in 1 2 3 4 5 6 7 8 9 10; do setsid sh -c \"trap '' TERM; sleep 1\" & sleep 0.1; done\n",
-		"hop":   "#!/bin/sh\ntrap '' TERM\n[ $1 = 100 ] && : > ready\nsetsid ./hop $(($1+1)) &\n",
+		"hop":   "#!/bin/sh\ntrap '' TERM\n[ $1 = 30 ] && : > ready\nsetsid ./hop $(($1+1)) &\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
