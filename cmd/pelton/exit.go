@@ -78,6 +78,7 @@ func exitCode(err error) int {
 	var (
 		wrong    *usageError
 		invalid  *jobs.InvalidJobError
+		queue    *jobs.QueueNameError
 		conflict *jobs.UniqueConflictError
 		version  *schema.VersionError
 		connect  *pgconn.ConnectError
@@ -88,7 +89,7 @@ func exitCode(err error) int {
 	switch {
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &wrong), errors.As(err, &invalid), errors.As(err, &measure):
+	case errors.As(err, &wrong), errors.As(err, &invalid), errors.As(err, &queue), errors.As(err, &measure):
 		return exitUsage
 	case errors.Is(err, rivertype.ErrNotFound), errors.Is(err, flow.ErrNotFound):
 		return exitNotFound

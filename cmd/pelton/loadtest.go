@@ -14,9 +14,8 @@ func (a *app) loadtest() *cobra.Command {
 	return parent(&cobra.Command{
 		Use: "loadtest", Short: "Measure Pelton, side by side with River, on a private server", GroupID: groupRun,
 		Long: `Measure Pelton, side by side with River, on a private server that is started and removed again. The database of the other
-commands is not touched. With --json stdout is the report, one line; progress and
-tables go to stderr.`,
-	}, a.drain(), a.wake(), a.idle())
+commands is not touched. With --json stdout is the report, one line; progress and tables go to stderr.`,
+	}, a.drain(), a.wake(), a.idle(), a.flowLoad())
 }
 
 func serverFlags(f *pflag.FlagSet, engines *[]string, bin *string, byDefault string) {
@@ -88,5 +87,19 @@ func (a *app) idle() *cobra.Command {
 	f.DurationVar(&c.For, "for", 0, "how long to count (default 1m)")
 	f.DurationVar(&c.Settle, "settle", 0, "time between the start of a client and the count (default 10s)")
 	cmd.RunE = a.measure(f, func(ctx context.Context, out io.Writer) (any, error) { return loadtest.Idle(ctx, c, out) }, "for")
+	return cmd
+}
+
+func (a *app) flowLoad() *cobra.Command {
+	var c loadtest.FlowConfig
+	cmd := &cobra.Command{
+		Use: "flow", Short: "Run large and long flows: nodes a second, and the time from a node to the next", Args: arguments(cobra.NoArgs),
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.PGBin, "postgres-bin", "", "`directory` of PostgreSQL's programs (default: looked for)")
+	f.IntVar(&c.Nodes, "nodes", 0, "nodes between the first and the last of a fan (default 10000)")
+	f.IntVar(&c.Chain, "chain", 0, "jobs that follow each other (default 200)")
+	f.IntVar(&c.Rounds, "rounds", 0, "rounds (default 3)")
+	cmd.RunE = a.measure(f, func(ctx context.Context, out io.Writer) (any, error) { return loadtest.Flow(ctx, c, out) }, "nodes", "chain", "rounds")
 	return cmd
 }
