@@ -285,3 +285,41 @@ func FuzzZip(f *testing.F) {
 		}
 	})
 }
+
+// growing is a file system whose files are longer than their sizes say, as one is that is being written.
+type growing struct{ fstest.MapFS }
+
+func (g growing) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := g.MapFS.ReadDir(name)
+	for i, e := range entries {
+		entries[i] = small{e}
+	}
+	return entries, err
+}
+
+type small struct{ fs.DirEntry }
+
+func (s small) Info() (fs.FileInfo, error) {
+	info, err := s.DirEntry.Info()
+	return smallInfo{info}, err
+}
+
+type smallInfo struct{ fs.FileInfo }
+
+func (smallInfo) Size() int64 { return 1 }
+
+func TestSizesAreCounted(t *testing.T) {
+	t.Parallel()
+	fsys := growing{fstest.MapFS{"a": {Data: []byte("12345")}, "b": {Data: []byte("12345")}}}
+	for limits, want := range map[bundle.Limits]int{
+		{File: 5, Total: 10}: 0, {File: 4, Total: 10}: 1, {File: 5, Total: 9}: 1,
+	} {
+		b, faults, err := bundle.Dir(fsys, limits)
+		if err != nil || len(faults) != want || (b == nil) != (want > 0) {
+			t.Errorf("%+v: faults %v, error %v", limits, faults, err)
+		}
+		if b != nil && b.Files[0].Size != 5 {
+			t.Errorf("size %d, want what was read", b.Files[0].Size)
+		}
+	}
+}
