@@ -223,7 +223,18 @@ func TestDirectory(t *testing.T) {
 			t.Errorf("contents changed to %q: %v", text, err)
 		}
 	}
-	if err := b.Close(); err != nil {
+	// Nor is it read to an end that may never come.
+	if err := os.WriteFile(filepath.Join(dir, "a"), make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := b.Files[0].Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := io.Copy(io.Discard, r); n > b.Files[0].Size || !errors.Is(err, bundle.ErrChanged) {
+		t.Errorf("%d bytes of a file of %d were read: %v", n, b.Files[0].Size, err)
+	}
+	if err := errors.Join(r.Close(), b.Close()); err != nil {
 		t.Error(err)
 	}
 
