@@ -155,7 +155,8 @@ func record(ctx context.Context, what string, value any, keep func(*recorded, []
 
 // CompleteTx records the job as completed in the worker's own transaction: River's JobCompleteTx. The job's effect and its
 // completion commit together, so the effect happens once. Return nil from Work afterwards. ErrJobLost: somebody else ended this
-// run; roll back. If the transaction is rolled back, what Work returns counts.
+// run; roll back. If the transaction is rolled back, what Work returns counts; once it has committed, that no longer does. A worker
+// that fails after all while the transaction is open has its error handler called, though the job may still complete.
 func CompleteTx[T river.JobArgs](ctx context.Context, tx pgx.Tx, job *river.Job[T]) (*river.Job[T], error) {
 	w := workOf(ctx)
 	if w == nil || w.row.ID != job.ID {
@@ -171,7 +172,7 @@ func CompleteTx[T river.JobArgs](ctx context.Context, tx pgx.Tx, job *river.Job[
 	if w.mark != nil {
 		r.FlowRun, r.FlowNode = w.mark.Run, w.mark.Node
 	}
-	t.Apart.Store(true)
+	t.Completed.Store(r)
 	ours, err := w.client.store.InsertAttemptTx(ctx, tx, t.Executor, r)
 	if err != nil {
 		return nil, fmt.Errorf("complete job %d: %w", job.ID, err)

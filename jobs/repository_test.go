@@ -136,6 +136,11 @@ func TestNamedTestsExist(t *testing.T) {
 			}
 		}
 	}
+	for _, name := range regexp.MustCompile(`\bTest\w+`).FindAllString(read(t, "Makefile"), -1) {
+		if !tests[name] {
+			t.Errorf("the Makefile names %s, which does not exist", name)
+		}
+	}
 }
 
 // TestOnlyTheTableDrawsPositions wants positions in the line drawn by the column's default alone: anything else could draw one

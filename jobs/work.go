@@ -71,8 +71,9 @@ func (r *runner) Run(ctx context.Context, t *executor.Task) {
 
 var errGoexit = errors.New("the worker ended its goroutine by runtime.Goexit")
 
-// logPatience is how long the end of a run waits for the rest of its log to be stored; after that it is stored later.
-const logPatience = 2 * time.Second
+// endPatience is how long the end of a run waits for the rest of its log to be stored, after that it is stored later; and for the
+// answer whether its CompleteTx has committed.
+const endPatience = 2 * time.Second
 
 // end stores the rest of the job's log and decides what the end of the work means.
 func (w *work) end(ended ending) {
@@ -85,7 +86,7 @@ func (w *work) end(ended ending) {
 }
 
 func (w *work) closeLog() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(&w.ctx), logPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(&w.ctx), endPatience)
 	defer cancel()
 	if err := w.log.Close(ctx); err != nil {
 		w.client.log.WarnContext(ctx, "the rest of a job's log is stored later", "job_id", w.row.ID, "error", err)
@@ -195,7 +196,7 @@ func (w *work) result(ended ending) {
 	if w.mark != nil {
 		r.FlowRun, r.FlowNode = w.mark.Run, w.mark.Node
 	}
-	if ended.err == nil {
+	if ended.err == nil || w.completedTx(ended.err) {
 		return
 	}
 	cause := context.Cause(&w.ctx)
@@ -219,6 +220,24 @@ func (w *work) result(ended ending) {
 	default:
 		r.Outcome, r.Due = state.Errored, w.retryAt()
 	}
+}
+
+// completedTx tells whether the worker's CompleteTx has committed, and takes its result; then what Work returned does not count. If
+// the database does not answer, or the transaction is open, the finisher finds out.
+func (w *work) completedTx(err error) bool {
+	done := w.task.Completed.Load()
+	if done == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(&w.ctx), endPatience)
+	defer cancel()
+	own, lookErr := w.client.store.Recorded(ctx, w.task.Executor, []*store.Result{done})
+	if lookErr != nil || !own[done] {
+		return false
+	}
+	w.task.Result = *done
+	w.client.log.WarnContext(ctx, "a worker failed after its CompleteTx had committed: the job is completed", "job_id", w.row.ID, "error", err)
+	return true
 }
 
 // timeoutError is ErrJobTimedOut with the time that was too short.

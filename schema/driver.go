@@ -10,7 +10,6 @@ import (
 
 	"github.com/golang-migrate/migrate/v4/database"
 	migratepgx "github.com/golang-migrate/migrate/v4/database/pgx/v5"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 )
@@ -33,9 +32,9 @@ type driver struct {
 }
 
 func openDriver(ctx context.Context, dsn, name string) (*driver, error) {
-	config, err := pgx.ParseConfig(dsn)
+	config, err := parseDSN(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("database address: %w", err)
+		return nil, err
 	}
 	db := stdlib.OpenDB(*config)
 	inner, err := migratepgx.WithInstance(db, &migratepgx.Config{SchemaName: name, StatementTimeout: migrationTimeout})

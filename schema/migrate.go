@@ -11,6 +11,7 @@ import (
 	"github.com/golang-migrate/migrate/v4"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 //go:embed migrations/*.sql
@@ -81,9 +82,9 @@ func withLock(ctx context.Context, dsn, name string, fn func(*pgx.Conn) error) (
 	if err := CheckName(name); err != nil {
 		return err
 	}
-	config, err := pgx.ParseConfig(dsn)
+	config, err := parseDSN(dsn)
 	if err != nil {
-		return fmt.Errorf("database address: %w", err)
+		return err
 	}
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
@@ -96,6 +97,15 @@ func withLock(ctx context.Context, dsn, name string, fn func(*pgx.Conn) error) (
 		return fmt.Errorf("wait for other migrations of schema %q: %w", name, err)
 	}
 	return fn(conn)
+}
+
+// parseDSN reads an address as a pool does: pool_max_conns and its like are no settings of the server.
+func parseDSN(dsn string) (*pgx.ConnConfig, error) {
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("database address: %w", err)
+	}
+	return config.ConnConfig, nil
 }
 
 // createSchema asks first, because CREATE SCHEMA wants the right to create even where there is nothing to do.

@@ -56,6 +56,21 @@ func TestUpBySeveralAtOnce(t *testing.T) {
 	}
 }
 
+// Addresses are shared with pools, whose settings are none of the server's.
+func TestAddressWithSettingsOfAPool(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Database(t)
+	between := "?"
+	if strings.Contains(dsn, "?") {
+		between = "&"
+	}
+	mustUp(t, dsn+between+"pool_max_conns=3&pool_max_conn_lifetime=1h", "pelton")
+	err := schema.Up(t.Context(), dsn+between+"pool_max_conns=none", "pelton")
+	if err == nil || !strings.Contains(err.Error(), "database address") {
+		t.Errorf("a faulty setting: %v", err)
+	}
+}
+
 func TestSchemasSideBySide(t *testing.T) {
 	t.Parallel()
 	dsn := pgtest.Database(t)

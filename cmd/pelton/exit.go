@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/schema"
 )
 
@@ -72,6 +73,7 @@ func exitCode(err error) int {
 	var (
 		wrong    *usageError
 		invalid  *jobs.InvalidJobError
+		queue    *jobs.QueueNameError
 		conflict *jobs.UniqueConflictError
 		version  *schema.VersionError
 		connect  *pgconn.ConnectError
@@ -81,9 +83,9 @@ func exitCode(err error) int {
 	switch {
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &wrong), errors.As(err, &invalid):
+	case errors.As(err, &wrong), errors.As(err, &invalid), errors.As(err, &queue):
 		return exitUsage
-	case errors.Is(err, rivertype.ErrNotFound):
+	case errors.Is(err, rivertype.ErrNotFound), errors.Is(err, flow.ErrNotFound):
 		return exitNotFound
 	case errors.Is(err, rivertype.ErrJobRunning), errors.As(err, &conflict), errors.As(err, &refused):
 		return exitRefused

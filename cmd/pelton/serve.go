@@ -14,6 +14,7 @@ import (
 
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/command"
+	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/schema"
 )
 
@@ -38,6 +39,10 @@ type serving struct {
 
 	retention schema.Retention
 
+	flowTypes []string // of nodes, beside the built-in ones
+	filesDir  string   // where flows' files are laid out
+	testKinds bool     // work jobs of kind test too
+
 	heartbeat, lease, poll time.Duration
 }
 
@@ -46,6 +51,9 @@ func (s *serving) flags(f *pflag.FlagSet) {
 	f.DurationVar(&s.shutdown, "shutdown-timeout", 30*time.Second, "how long running jobs may go on after the first signal")
 	f.BoolVar(&s.insecure, "insecure-listen", false, "allow --listen on an address that other machines can reach: anyone may read the metrics")
 	f.BoolVar(&s.pollOnly, "poll-only", false, "do without LISTEN, for a pooler in transaction mode")
+	f.StringArrayVar(&s.flowTypes, "flow-type", nil, flowTypeHelp)
+	f.StringVar(&s.filesDir, "files-dir", "", "`directory` where the files of flows are laid out (default: below the user's cache directory)")
+	f.BoolVar(&s.testKinds, "test-kinds", false, "also work jobs of kind test, which Azkaban's own examples use")
 	f.DurationVar(&s.heartbeat, "heartbeat", 0, "time between two signs of life")
 	f.DurationVar(&s.lease, "lease", 0, "how long without a sign of life before a process counts as dead")
 	f.DurationVar(&s.poll, "poll-interval", 0, "time between two looks of an idle executor that got no hint")
@@ -117,6 +125,10 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 	if err != nil {
 		return usage(err)
 	}
+	flows, err := a.servingFlows(pool, client, s)
+	if err != nil {
+		return err
+	}
 	if len(queues) > 0 {
 		command.EndLeftovers(stop.soft, programs, a.logger(levelServe))
 	}
@@ -127,9 +139,11 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 	if err := client.Start(stop.soft); err != nil {
 		return err
 	}
+	flows.Start(stop.soft)
 	served.ready()
 	defer func() {
 		served.stopping()
+		flows.Stop()
 		err = errors.Join(err, stopClient(stop.hard, client, s.shutdown))
 	}()
 	info := started{
@@ -163,11 +177,23 @@ func (a *app) servingClient(
 	}
 	var kinds []string
 	if len(queues) > 0 {
-		config.Workers = builtInWorkers(programs)
+		var err error
+		if config.Workers, err = a.builtInWorkers(pool, programs, s); err != nil {
+			return nil, nil, err
+		}
 		kinds = config.Workers.Kinds()
 	}
 	client, err := jobs.NewClient(pool, config)
 	return client, kinds, err
+}
+
+// servingFlows advances flows if this process has duties.
+func (a *app) servingFlows(pool *pgxpool.Pool, client *jobs.Client, s serving) (*flow.Client, error) {
+	mapped, kinds, err := parseTypes(s.flowTypes)
+	if err != nil {
+		return nil, err
+	}
+	return flow.NewClient(pool, client, &flow.Config{Logger: a.logger(levelServe), SchedulerOff: !s.duties, Types: mapped, Kinds: kinds})
 }
 
 // printStarted tells people or programs that a worker or server is ready.

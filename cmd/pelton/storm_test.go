@@ -97,7 +97,11 @@ func (s *storm) killWorker() {
 		victim = busy[rand.N(len(busy))]
 		return nil
 	})
-	<-time.After(rand.N(100 * time.Millisecond))
+	pause := 100 * time.Millisecond
+	if pgtest.FullSize() { // a long storm must leave them time to get through
+		pause = 2 * time.Second
+	}
+	<-time.After(rand.N(pause))
 	s.workers[victim].kill()
 	s.workers[victim] = s.worker()
 }

@@ -12,15 +12,23 @@ import (
 
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/command"
+	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/flow/flowtest"
 )
 
-// builtInWorkers are the kinds that this program works: command, and noop, for trying things out. Other kinds are worked by Go programs of
-// their own, which may share the queues.
-func builtInWorkers(config command.Config) *jobs.Workers {
+// builtInWorkers are the kinds that this program works: command, those of flows, and noop, for trying things out. Other kinds are
+// worked by Go programs of their own, which may share the queues.
+func (a *app) builtInWorkers(pool *pgxpool.Pool, programs command.Config, s serving) (*jobs.Workers, error) {
 	workers := jobs.NewWorkers()
-	command.Register(workers, config)
+	command.Register(workers, programs)
 	jobs.AddWorker(workers, river.WorkFunc(func(context.Context, *river.Job[noopArgs]) error { return nil }))
-	return workers
+	if s.testKinds {
+		jobs.AddWorker(workers, &flowtest.Worker{})
+	}
+	err := flow.AddWorkers(workers, pool, flow.WorkerConfig{
+		Schema: a.schemaName(), FilesDir: s.filesDir, Programs: programs, SMTP: a.env("PELTON_SMTP_URL"), MailFrom: a.env("PELTON_MAIL_FROM"),
+	})
+	return workers, err
 }
 
 // commandConfig says how programs of jobs run. Their realm is a database and schema: however it is reached, if the server tells.
@@ -52,10 +60,11 @@ func checkBuiltIn(kind string, args []byte) error {
 	return err
 }
 
-// withoutSecrets drops from an environment what opens Pelton's own database: the programs of jobs are other people's.
+// withoutSecrets drops from an environment what opens Pelton's own database or the mail server: the programs of jobs are other people's.
 func withoutSecrets(environ []string) []string {
 	return slices.DeleteFunc(environ, func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return name == "DATABASE_URL" || name == "PELTON_MIGRATE_DATABASE_URL" || name == "PGPASSWORD" || name == "PGPASSFILE"
+		return name == "DATABASE_URL" || name == "PELTON_MIGRATE_DATABASE_URL" || name == "PGPASSWORD" || name == "PGPASSFILE" ||
+			name == "PELTON_SMTP_URL"
 	})
 }

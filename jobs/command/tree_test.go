@@ -95,19 +95,19 @@ func TestDaemonCleansUp(t *testing.T) {
 	}
 }
 
-// TestForkStorm has processes that fork all the time, each into a session of its own, and one that is another process at each moment.
+// TestForkStorm has processes that fork all the time, some 400 in the end so that the machine stays of use to other tests, each into a session of its own, and one that is another process at each moment.
 func TestForkStorm(t *testing.T) { //nolint:paralleltest // a fork of another test could hold a script open for writing
 	b := newBench(t)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"storm": "#!/bin/sh\ntrap '' TERM\n[ $1 = 0 ] && exec sleep 1000\nwhile :; do setsid ./storm $(($1-1)) & sleep 0.1; done\n",
-		"hop":   "#!/bin/sh\ntrap '' TERM\n[ $1 = 100 ] && : > ready\nsetsid ./hop $(($1+1)) &\n",
+		"storm": "#!/bin/sh\ntrap '' TERM\n[ $1 = 0 ] && exec sleep 1000\nn=0\nwhile [ $n -lt 20 ]; do setsid ./storm $(($1-1)) & n=$((n+1)); sleep 0.1; done\nwhile :; do sleep 1; done\n",
+		"hop":   "#!/bin/sh\ntrap '' TERM\n[ $1 = 30 ] && : > ready\nsetsid ./hop $(($1+1)) &\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	args := shell(`trap '' TERM; ./storm 3 & ./hop 0 & while :; do sleep 1; done`)
+	args := shell(`trap '' TERM; ./storm 2 & ./hop 0 & while :; do sleep 1; done`)
 	args.Env = map[string]string{"STORM": dir}
 	args.Dir, args.KillGrace = dir, command.Duration(100*time.Millisecond)
 	r := b.work(stopWhen(t, filepath.Join(dir, "ready")), command.Config{}, args)

@@ -202,7 +202,7 @@ func (s *step) jobEnded(r *store.Report) []decide.Event {
 	}
 	switch *r.Outcome {
 	case "completed":
-		outputs, err := outputsOf(s.l.machine.Spec(n), r.Output)
+		outputs, err := s.e.c.outputsOf(s.l.machine.Spec(n), r.Output)
 		e.Outcome, e.Outputs = decide.JobSucceeded, outputs
 		if err != nil {
 			e.Outcome, e.Reason = decide.JobFailed, err.Error()

@@ -12,6 +12,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
+	"github.com/peltonq/pelton/jobs/flow/internal/nodecmd"
 	"github.com/peltonq/pelton/jobs/flow/internal/param"
 )
 
@@ -30,6 +31,9 @@ func (a rawArgs) MarshalJSON() ([]byte, error) { return a.data, nil }
 // argsOf resolves a node's parameters and makes the args of its job.
 func (c *Client) argsOf(l *loaded, n int, scopes param.Scopes) (river.JobArgs, error) {
 	spec := l.machine.Spec(n)
+	if template, runs := c.commandOf(spec); runs {
+		return l.commandArgs(n, template, scopes)
+	}
 	fill := func(values map[string]string) (river.JobArgs, error) { return configArgs(spec, values) }
 	if len(spec.Args) > 0 {
 		scope, own, err := argsScope(spec)
@@ -43,6 +47,57 @@ func (c *Client) argsOf(l *loaded, n int, scopes param.Scopes) (river.JobArgs, e
 		return nil, err
 	}
 	return fill(values)
+}
+
+// commandOf tells whether a node's job runs programs, and the template of its command if its type is mapped to one.
+func (c *Client) commandOf(spec *graph.Node) (template string, runs bool) {
+	switch spec.Type {
+	case graph.TypeCommand, graph.TypeJavaProcess:
+		return "", true
+	}
+	template, mapped := c.config.Types[spec.Type]
+	return template, mapped
+}
+
+// keyMapped is the parameter that stands for the command of a mapped type while parameters are resolved.
+const keyMapped = "pelton.command"
+
+// commandArgs are the args of the job of a node that runs programs.
+func (l *loaded) commandArgs(n int, template string, scopes param.Scopes) (river.JobArgs, error) {
+	spec := l.machine.Spec(n)
+	if template != "" {
+		scopes = append(scopes, param.Scope{From: "the command of type " + spec.Type, Values: map[string]string{keyMapped: template}})
+	}
+	values, err := param.Resolve(scopes)
+	if err != nil {
+		return nil, err
+	}
+	args := nodecmd.Args{
+		Run: l.run.ID, Node: l.machine.Path(n), Version: int64(l.run.Version), Attempt: l.machine.Node(n).Attempt, Type: spec.Type,
+		Dir: values["working.dir"], Properties: values, Files: l.run.VersionID,
+	}
+	switch {
+	case template != "":
+		args.Commands = []string{values[keyMapped]}
+		delete(values, keyMapped)
+	case spec.Type == graph.TypeCommand:
+		args.Commands = commandsOf(values)
+	}
+	return args, nil
+}
+
+// commandsOf are the commands of a node in turn: command, command.1, command.2, ... up to the first that is missing.
+func commandsOf(values map[string]string) (list []string) {
+	if first, found := values["command"]; found {
+		list = append(list, first)
+	}
+	for n := 1; ; n++ {
+		next, found := values["command."+strconv.Itoa(n)]
+		if !found {
+			return list
+		}
+		list = append(list, next)
+	}
 }
 
 // configArgs are the args of a job kind whose node has none of its own: an object of its config.
@@ -116,9 +171,18 @@ func eachText(value any, change func(string) string) any {
 }
 
 // outputsOf are a node's outputs from its job's output: a JSON object, or nothing.
-func outputsOf(spec *graph.Node, output []byte) (map[string]string, error) {
+func (c *Client) outputsOf(spec *graph.Node, output []byte) (map[string]string, error) {
 	if len(output) == 0 || output[0] != '{' {
 		return nil, nil
+	}
+	if _, runs := c.commandOf(spec); runs {
+		var recorded struct {
+			Outputs map[string]string `json:"outputs"`
+		}
+		if err := json.Unmarshal(output, &recorded); err != nil {
+			return nil, fmt.Errorf("output of a command: %w", err)
+		}
+		return recorded.Outputs, nil
 	}
 	return param.ParseOutputs(output)
 }

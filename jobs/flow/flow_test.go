@@ -49,6 +49,9 @@ func (h *house) client(decide decideFunc) (*jobs.Client, *flow.Client) {
 	h.t.Helper()
 	workers := jobs.NewWorkers()
 	jobs.AddWorker(workers, &flowtest.Worker{Decide: decide})
+	if err := flow.AddWorkers(workers, h.pool, flow.WorkerConfig{FilesDir: h.t.TempDir()}); err != nil {
+		h.t.Fatal(err)
+	}
 	queue, err := jobs.NewClient(h.pool, &jobs.Config{
 		Queues: map[string]jobs.QueueConfig{"default": {MaxWorkers: 20}}, Workers: workers,
 		Heartbeat: 50 * time.Millisecond, PollInterval: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),

@@ -3,7 +3,10 @@ package flow
 import (
 	"context"
 	"fmt"
+	"io"
 
+	"github.com/peltonq/pelton/jobs/flow/internal/decide"
+	"github.com/peltonq/pelton/jobs/flow/internal/draw"
 	"github.com/peltonq/pelton/jobs/flow/internal/store"
 )
 
@@ -97,4 +100,52 @@ func (c *Client) Ended(ctx context.Context, run int64, changed func(*RunDetail))
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+// Why says in a sentence why a node has not started, what it waits for, or why it ended as it did. ErrNotFound if there is no such
+// run or node.
+func (c *Client) Why(ctx context.Context, run int64, path string) (string, error) {
+	r, err := c.store.Run(ctx, c.pool, run)
+	if err != nil {
+		return "", fmt.Errorf("run %d: %w", run, err)
+	}
+	l, err := c.read(ctx, c.pool, r)
+	if err != nil {
+		return "", fmt.Errorf("run %d: %w", run, err)
+	}
+	n := l.machine.Number(path)
+	if n == decide.None {
+		return "", fmt.Errorf("run %d of flow %s has no node %q: %w", run, r.Flow, path, ErrNotFound)
+	}
+	return l.machine.Why(n), nil
+}
+
+// SVG draws a flow of a project's version (0: the newest) and writes the picture.
+func (c *Client) SVG(ctx context.Context, w io.Writer, project, name string, version int) error {
+	v, err := c.store.Version(ctx, c.pool, project, version)
+	if err != nil {
+		return notFound(err, "project %q has no version %d", project, version)
+	}
+	g, err := c.store.Graph(ctx, c.pool, v.ID, name)
+	if err != nil {
+		return notFound(err, "version %d of project %q has no flow %q", v.No, project, name)
+	}
+	return draw.SVG(ctx, w, g, nil)
+}
+
+// RunSVG draws a run's flow, its nodes coloured by their statuses.
+func (c *Client) RunSVG(ctx context.Context, w io.Writer, run int64) error {
+	r, err := c.Get(ctx, run)
+	if err != nil {
+		return err
+	}
+	g, err := c.store.Graph(ctx, c.pool, r.VersionID, r.Flow)
+	if err != nil {
+		return fmt.Errorf("run %d: %w", run, err)
+	}
+	status := map[string]string{}
+	for _, n := range r.Nodes {
+		status[n.Path] = n.Status
+	}
+	return draw.SVG(ctx, w, g, status)
 }

@@ -22,6 +22,18 @@ const (
 	FinishPossible = graph.FinishPossible // whatever does not depend on the failed node still runs
 )
 
+// OnCancelledEnd is how a run ends when an end node was cancelled by its condition.
+type OnCancelledEnd = graph.OnCancelledEnd
+
+// Duration is a time.Duration that JSON holds as text: "1m30s".
+type Duration = graph.Duration
+
+// InvalidOptionsError says everything that is wrong with the options of a run.
+type InvalidOptionsError struct{ Err error }
+
+func (e *InvalidOptionsError) Error() string { return e.Err.Error() }
+func (e *InvalidOptionsError) Unwrap() error { return e.Err }
+
 // Concurrent says what becomes of a new run while others of its flow have not ended.
 type Concurrent string
 
@@ -46,7 +58,7 @@ type SLA struct {
 	Node string `json:"node,omitempty"`
 
 	// Within is the time.
-	Within graph.Duration `json:"within"`
+	Within Duration `json:"within"`
 
 	// Succeed wants it to succeed in time; else it must only end.
 	Succeed bool `json:"succeed,omitempty"`
@@ -80,7 +92,7 @@ type Options struct {
 	OnFailure OnFailure `json:"on_failure,omitempty"`
 
 	// OnCancelledEnd is how the run ends when an end node was cancelled by its condition: "killed" or "succeeded".
-	OnCancelledEnd graph.OnCancelledEnd `json:"on_cancelled_end,omitempty"`
+	OnCancelledEnd OnCancelledEnd `json:"on_cancelled_end,omitempty"`
 
 	// MaxParallel is how many of its jobs may exist at once, 1 to 10,000. Defaults to the flow's, and then to 10.
 	MaxParallel int `json:"max_parallel,omitempty"`

@@ -84,7 +84,7 @@ func (c *Client) runTx(ctx context.Context, tx pgx.Tx, p RunParams) (int64, erro
 	}
 	o := p.Options
 	if err := o.validate(g); err != nil {
-		return 0, err
+		return 0, &InvalidOptionsError{err}
 	}
 	live, err := c.store.LiveRuns(ctx, tx, project, p.Flow)
 	if err != nil {

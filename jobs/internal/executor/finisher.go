@@ -79,7 +79,7 @@ const stopPatience = 15 * time.Second
 func (f *finisher) add(t *Task) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if t.Apart.Load() {
+	if t.Completed.Load() != nil {
 		for len(f.apart) >= apartBacklog && !f.ending {
 			f.room.Wait()
 		}
@@ -256,6 +256,9 @@ func (f *finisher) after(batch []*Task, refused map[*Task]bool, took time.Durati
 	f.deleteLeases(f.ctx, leaseBatch)
 	var c aftermath
 	for _, t := range batch {
+		if r := t.Completed.Load(); r != nil && t.Result.Stored == r.Outcome { // it committed: what the worker returned does not count
+			t.Result = *r
+		}
 		if refused[t] {
 			f.e.log.WarnContext(f.ctx, "result refused: the run had been taken away",
 				slog.Int64("job_id", t.Result.JobID), slog.Int("run", int(t.Result.Run)))

@@ -25,8 +25,9 @@ type Task struct {
 	Result store.Result
 	// Note is the Runner's own, for OnFinish.
 	Note any
-	// Apart is set when the run was completed in a transaction of the worker's that may still be open.
-	Apart atomic.Bool // the worker may set it while the executor looks on
+	// Completed is what the worker's CompleteTx recorded, in a transaction that may still be open or be rolled back; nil: it called
+	// none. The worker may set it while the executor looks on.
+	Completed atomic.Pointer[store.Result]
 
 	lease leaseKey
 	claim *claimTime

@@ -206,7 +206,8 @@ func (s *Store) Recorded(ctx context.Context, executor int64, results []*Result)
 	return own, nil
 }
 
-// refused lists the results that were not recorded, less those that are stored as our own: from a commit whose answer was lost.
+// refused lists the results that were not recorded, less those that are stored as our own: from a commit whose answer was lost, or
+// from a CompleteTx. Their Stored is set if their outcome is another.
 func (s *Store) refused(
 	ctx context.Context, executor int64, results []*Result, recorded map[RunKey]bool,
 ) ([]*Result, error) {
@@ -232,7 +233,14 @@ func (s *Store) refused(
 	if err != nil {
 		return nil, fmt.Errorf("read who ended runs: %w", err)
 	}
-	return slices.DeleteFunc(missing, func(r *Result) bool { return stored[r.Key()].from(executor, r) }), nil
+	return slices.DeleteFunc(missing, func(r *Result) bool {
+		run := stored[r.Key()]
+		ours := run.from(executor, r)
+		if ours && run.outcome != r.Outcome {
+			r.Stored = run.outcome
+		}
+		return ours
+	}), nil
 }
 
 // storedRun is who ended a run, and how.

@@ -24,6 +24,7 @@ type Result struct {
 	Priority  int16
 	FlowRun   int64 // the flow's run that is told of the job's end; 0: none
 	FlowNode  int32
+	Stored    state.Outcome // how the run is recorded, if not by this result: by the worker's CompleteTx
 }
 
 // plain tells whether finish_copy can record it.

@@ -44,7 +44,7 @@ func (m *Machine) Merge(first, second Effects) Effects {
 		New:          union(first.New, second.New),
 		Retry:        append(slices.Clone(first.Retry), second.Retry...),
 		Status:       first.Status,
-		Ended:        first.Ended || second.Ended,
+		Ended:        second.Ended || first.Ended && second.Status == "",
 		FirstFailure: first.FirstFailure,
 		Refused:      append(slices.Clone(first.Refused), second.Refused...),
 	}

@@ -244,7 +244,8 @@ func (e RetryDue) apply(m *Machine) string {
 		return ""
 	}
 	m.retrying = slices.Delete(m.retrying, i, i+1)
-	m.counts[e.Node] = m.opened(e.Node, len(m.plan.members[e.Node]))
+	parents := m.parents(e.Node)
+	m.counts[e.Node] = counts{succeeded: parents.Succeeded, failed: parents.Failed, left: len(m.plan.members[e.Node])}
 	m.change(e.Node).Attempt++
 	m.inside(e.Node, func(in int) {
 		m.refresh(in)

@@ -12,7 +12,8 @@ import (
 	"github.com/peltonq/pelton/jobs/flow/internal/param"
 )
 
-// expand starts a for_each: it makes an instance for each item. Those of an earlier try are used again; of them, those that there is no item
+// expand starts a for_each: it makes an instance for each item. Those of an earlier try, which have not
+// started again, are used; of them, those that there is no item
 // for any more are skipped.
 func (m *Machine) expand(n int) {
 	m.begin(n)
@@ -23,13 +24,10 @@ func (m *Machine) expand(n int) {
 		return
 	}
 	old := m.instances[n]
-	m.counts[n] = m.opened(n, len(items))
+	m.counts[n].left = len(items)
 	for index, item := range items {
 		if index < len(old) {
 			m.change(old[index]).Item = item
-			if m.nodes[old[index]].Status.Ended() {
-				m.refresh(old[index])
-			}
 			continue
 		}
 		m.addInstance(n, index, item)
@@ -42,12 +40,6 @@ func (m *Machine) expand(n int) {
 	if len(items) == 0 {
 		m.closing = append(m.closing, n)
 	}
-}
-
-// opened returns a scope's counts when what is in it starts.
-func (m *Machine) opened(n, left int) counts {
-	c := m.counts[n]
-	return counts{succeeded: c.succeeded, failed: c.failed, left: left}
 }
 
 func (m *Machine) addInstance(template, index int, item string) {

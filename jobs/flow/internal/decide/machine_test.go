@@ -129,6 +129,21 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// TestMergeOfAnEndThatWasNone: a run that ended and was retried in one transaction has not ended.
+func TestMergeOfAnEndThatWasNone(t *testing.T) {
+	t.Parallel()
+	m := begun(t, mustPlan(t, readFlow(t, "a")), 10)
+	ended := m.Apply(Ended{Node: 0, Outcome: JobFailed})
+	both := m.Merge(ended, m.Apply(RetryFailed{}))
+	if !ended.Ended || both.Ended || both.Status != Running {
+		t.Errorf("the end is told %v, then %v with %s", ended.Ended, both.Ended, both.Status)
+	}
+	again := m.Merge(ended, m.Apply(Pause{}, Resume{}))
+	if !again.Ended {
+		t.Error("an end is forgotten when nothing happens after it")
+	}
+}
+
 func TestParseStatus(t *testing.T) {
 	t.Parallel()
 	for _, s := range []Status{Ready, FailedFinishing, Cancelled} {

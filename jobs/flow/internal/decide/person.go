@@ -140,7 +140,7 @@ func (e Rerun) apply(m *Machine) string {
 		}
 	}
 	for _, n := range e.Nodes {
-		m.reopenAbove(n, again)
+		m.reopenAbove(n)
 	}
 	m.refreshFailed()
 	m.reopen()
@@ -183,10 +183,10 @@ func (m *Machine) markAfter(n int, marked []bool) {
 	}
 }
 
-// reopenAbove makes what a node is in run again, unless it starts over as a whole.
-func (m *Machine) reopenAbove(n int, again []bool) {
+// reopenAbove makes what a node is in run again if it had ended.
+func (m *Machine) reopenAbove(n int) {
 	for scope := m.scopeOf(n); scope != Top; scope = m.scopeOf(scope) {
-		if m.nodes[scope].Status.Ended() && (again == nil || !again[scope]) {
+		if m.nodes[scope].Status.Ended() {
 			m.reopenScope(scope)
 		}
 	}
@@ -210,7 +210,7 @@ func (e MarkSucceeded) apply(m *Machine) string {
 	m.change(e.Node)
 	node.Status, node.Outputs, node.Reason = Succeeded, e.Outputs, "a person marked it as succeeded"
 	m.endInside(e.Node, Cancelled, "what it is in was marked as succeeded")
-	m.reopenAbove(e.Node, nil)
+	m.reopenAbove(e.Node)
 	m.refreshCancelled()
 	m.reopen()
 	return ""

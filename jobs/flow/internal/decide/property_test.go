@@ -191,7 +191,12 @@ func (w *world) apply(t *rapid.T, event Event) {
 			t.Fatalf("%#v: %v could start", event, x.starts)
 		}
 	default:
+		_, isKill := event.(Kill)
+		mayFail := !isKill && !x.killing && !x.failing(Top)
 		x.apply(event)
+		if got.FirstFailure != None != (mayFail && x.failing(Top)) {
+			t.Fatalf("%#v: the first failure is told as %d", event, got.FirstFailure)
+		}
 		slices.Sort(x.starts)
 		if !slices.Equal(x.starts, got.Start) || !slices.Equal(x.cancels, got.Cancel) {
 			t.Fatalf("%#v: starts %v and cancels %v, should be %v, %v", event, got.Start, got.Cancel, x.starts, x.cancels)

@@ -58,6 +58,9 @@ func TestResolveFaults(t *testing.T) {
 		"parameter a: $(9223372036854775807+1): the result is too la": {"a": "$(9223372036854775807+1)"},
 		"$(4611686018427387904*2): the result is too large":           {"a": "$(4611686018427387904*2)"},
 		"$(-9223372036854775807-2): the result is too large":          {"a": "$(-9223372036854775807-2)"},
+		"$((-9223372036854775807-1)/-1): the result is too large":     {"a": "$((-9223372036854775807-1)/-1)"},
+		"$(-1*(-9223372036854775807-1)): the result is too large":     {"a": "$(-1*(-9223372036854775807-1))"},
+		"$((-9223372036854775807-1)*-1): the result is too large":     {"a": "$((-9223372036854775807-1)*-1)"},
 		"is not a number that can be calculated with":                 {"a": "$(1.2.3)"},
 		"nested more than 100 deep":                                   {"a": "$(" + strings.Repeat("(", 200) + "1" + strings.Repeat(")", 201)},
 	} {

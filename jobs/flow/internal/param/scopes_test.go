@@ -1,9 +1,14 @@
 package param
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
+	"github.com/peltonq/pelton/jobs/flow/internal/bundle"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
+	"github.com/peltonq/pelton/jobs/flow/internal/project"
 )
 
 // precedence is the graph of Azkaban's own example: job2 -> innerflow(job1 -> job4) -> job3.
@@ -33,10 +38,39 @@ func precedence() *graph.Flow {
 	}}
 }
 
-// TestPrecedence is the table of Azkaban's own test of its scopes. "-": absent, "": not asked.
+// TestPrecedence is the table of Azkaban's own test of its scopes, of the graph made by hand.
 func TestPrecedence(t *testing.T) {
 	t.Parallel()
-	flow := precedence()
+	checkPrecedence(t, precedence())
+}
+
+// TestPrecedenceOfFiles is the same table, of the graph read from Azkaban's files.
+func TestPrecedenceOfFiles(t *testing.T) {
+	t.Parallel()
+	dir := os.Getenv("PELTON_AZKABAN_DIR")
+	if dir == "" {
+		t.Skip("PELTON_AZKABAN_DIR is not set: there are no projects of Azkaban's to read")
+	}
+	b, faults, err := bundle.Open(filepath.Join(dir, "16-v1-param-precedence"), bundle.Limits{})
+	if err != nil || b == nil {
+		t.Fatal(err, faults)
+	}
+	p, faults, _ := project.Read(b, project.Options{Types: []string{"test"}})
+	if err := b.Close(); err != nil || p == nil {
+		t.Fatal(err, faults)
+	}
+	for _, flow := range p.Flows {
+		if flow.Name == "job3" {
+			checkPrecedence(t, flow)
+			return
+		}
+	}
+	t.Fatal("there is no flow job3")
+}
+
+// checkPrecedence checks the whole table. "-": absent, "": not asked.
+func checkPrecedence(t *testing.T, flow *graph.Flow) {
+	t.Helper()
 	run := Run{
 		Params: map[string]string{
 			"props7": "execflow7", "props6": "execflow6", "props5": "execflow5", "runtime1": "runtime1-ROOT", "runtime2": "runtime2-ROOT",
@@ -51,13 +85,13 @@ func TestPrecedence(t *testing.T) {
 		},
 	}
 	job4 := map[string]string{"props9": "g4job9", "props6": "g4job6"}
-	outputs := map[int]map[string]string{
-		0: {"props6": "g2job6", "props4": "g2job4", "props5": "g2job5", "props7": "g2job7", "props10": "g2job10"},
-		2: {"props4": "g1job4", "props10": "g1job10"},
-		3: job4,
-		1: job4, // an embedded flow's outputs are those of its end nodes
+	outputs := map[string]map[string]string{
+		"job2":           {"props6": "g2job6", "props4": "g2job4", "props5": "g2job5", "props7": "g2job7", "props10": "g2job10"},
+		"innerflow:job1": {"props4": "g1job4", "props10": "g1job10"},
+		"innerflow:job4": job4,
+		"innerflow":      job4, // an embedded flow's outputs are those of its end nodes
 	}
-	nodes := []int{0, 2, 3, 4}
+	nodes := []string{"job2", "innerflow:job1", "innerflow:job4", "job3"}
 	for _, row := range [][5]string{
 		{"props1", "shared1", "job1", "shared1", "shared1"},
 		{"props2", "job2", "job2", "shared2", "shared2"},
@@ -74,15 +108,18 @@ func TestPrecedence(t *testing.T) {
 		{"job-prop-2", "job2-val-2", "", "", ""},
 		{"prop-job3", "-", "", "-", "should-be-set-only-for-job3"},
 	} {
-		for i, number := range nodes {
+		for i, path := range nodes {
 			want := row[i+1]
-			got, err := Resolve(ForNode(flow, run, Node{Number: number, Outputs: func(n int) map[string]string { return outputs[n] }}))
+			number := slices.IndexFunc(flow.Nodes, func(n graph.Node) bool { return n.Path == path })
+			got, err := Resolve(ForNode(flow, run, Node{
+				Number: number, Outputs: func(n int) map[string]string { return outputs[flow.Nodes[n].Path] },
+			}))
 			if err != nil {
 				t.Fatal(err)
 			}
 			value, found := got[row[0]]
 			if want != "" && value != want && (found || want != "-") {
-				t.Errorf("%s of %s: got %q, want %q", row[0], flow.Nodes[number].Path, value, want)
+				t.Errorf("%s of %s: got %q, want %q", row[0], path, value, want)
 			}
 		}
 	}

@@ -1,16 +1,21 @@
--- Reports the ends of jobs that nobody reported: cancelled while they waited, discarded by the reaper, or gone.
+-- Reports the ends of jobs that nobody reported: cancelled while they waited (a ticket in the line may still name them, but they will
+-- not run), discarded by the reaper, or gone.
 WITH node AS MATERIALIZED (
     SELECT n.run_id, n.no, n.job_id FROM pelton.flow_run r JOIN pelton.flow_node n ON n.run_id = r.id
-    WHERE r.ended_at IS NULL AND n.status IN ('QUEUED', 'RUNNING', 'KILLING') AND n.job_id IS NOT NULL
+    WHERE r.ended_at IS NULL AND n.status IN ('QUEUED', 'KILLING') AND n.job_id IS NOT NULL
         AND NOT EXISTS (SELECT FROM pelton.flow_report f WHERE f.run_id = n.run_id AND f.node = n.no AND f.job_id = n.job_id)
-), ended AS (
-    SELECT n.run_id, n.no, n.job_id, a.outcome, a.attempt, a.started_at, a.ended_at, a.error, a.output, a.run IS NULL AS gone
+), last AS MATERIALIZED (
+    SELECT n.run_id, n.no, n.job_id, coalesce(a.run, 0) AS run, a.outcome, a.attempt, a.started_at, a.ended_at, a.error, a.output,
+        a.run IS NULL AND NOT EXISTS (SELECT FROM pelton.job j WHERE j.id = n.job_id) AS gone
     FROM node n
     LEFT JOIN LATERAL (SELECT l.* FROM pelton.job_attempt l WHERE l.job_id = n.job_id ORDER BY l.run DESC LIMIT 1) a ON true
-    WHERE a.outcome IN ('completed', 'cancelled', 'discarded')
-        OR a.run IS NULL AND NOT EXISTS (SELECT FROM pelton.job j WHERE j.id = n.job_id)
+), ended AS (
+    SELECT l.*, l.outcome IN ('completed', 'cancelled', 'discarded') IS TRUE AS final FROM last l
+    WHERE l.outcome IN ('completed', 'cancelled', 'discarded') OR l.gone
+        OR pelton.voided(l.job_id, l.run + 1) IN ('cancelled', 'deleted') AND NOT pelton.is_leased(l.job_id, l.run + 1)
 )
 INSERT INTO pelton.flow_report (run_id, node, job_id, outcome, attempt, started_at, ended_at, error, output)
-SELECT run_id, no, job_id, coalesce(outcome, 'discarded'), coalesce(attempt, 0), started_at, ended_at,
-    CASE WHEN gone THEN 'the job of this node is gone' ELSE error END, output
+SELECT run_id, no, job_id, CASE WHEN final THEN outcome WHEN gone THEN 'discarded' ELSE 'cancelled' END::pelton.outcome, coalesce(attempt, 0),
+    CASE WHEN final THEN started_at END, CASE WHEN final THEN ended_at END,
+    CASE WHEN gone THEN 'the job of this node is gone' WHEN final THEN error ELSE 'cancelled before it started' END, CASE WHEN final THEN output END
 FROM ended

@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/peltonq/pelton/jobs/flow"
+)
+
+func (a *app) flow() *cobra.Command {
+	return parent(&cobra.Command{Use: "flow", Short: "Push projects, run their flows, operate on runs", GroupID: groupOperate},
+		a.flowPush(), a.flowList(), a.flowVersions(), a.flowRun(), a.flowShow(), a.flowWhy(), a.flowRuns(), a.flowLogs(), a.flowGraph(),
+		a.flowKill(), a.flowPause(), a.flowResume(), a.flowRetry(), a.flowRerun(), a.flowSucceed())
+}
+
+// withFlows is withClient with a client for flows.
+func (a *app) withFlows(ctx context.Context, types []string, do func(ctx context.Context, db database, flows *flow.Client) error) error {
+	mapped, kinds, err := parseTypes(types)
+	if err != nil {
+		return err
+	}
+	return a.withClient(ctx, func(ctx context.Context, db database) error {
+		flows, err := flow.NewClient(db.pool, db.client, &flow.Config{Logger: a.logger(levelQuiet), SchedulerOff: true, Types: mapped, Kinds: kinds})
+		if err != nil {
+			return err
+		}
+		return flowError(do(ctx, db, flows))
+	})
+}
+
+// flowError sorts errors of package flow by exit code.
+func flowError(err error) error {
+	var faults *flow.FaultsError
+	switch {
+	case errors.Is(err, flow.ErrRunning), errors.Is(err, flow.ErrEnded), errors.Is(err, flow.ErrLive):
+		return refused(err)
+	case errors.As(err, &faults):
+		return usage(err)
+	}
+	return err
+}
+
+// parseTypes reads types of nodes: TYPE=TEMPLATE maps a type to a command, TYPE alone is a job kind that somebody will work.
+func parseTypes(texts []string) (mapped map[string]string, kinds []string, err error) {
+	mapped = map[string]string{}
+	for _, text := range texts {
+		name, template, is := strings.Cut(text, "=")
+		switch {
+		case name == "" || is && strings.TrimSpace(template) == "":
+			return nil, nil, usagef("--flow-type %q: want TYPE=COMMAND, as in 'hive=beeline -f ${hive.script}', or a job kind", text)
+		case is:
+			mapped[name] = template
+		default:
+			kinds = append(kinds, name)
+		}
+	}
+	return mapped, kinds, nil
+}
+
+const flowTypeHelp = "a type of nodes beside the built-in ones: `TYPE=COMMAND` runs a command in which parameters are resolved, TYPE alone is a job kind; may be repeated"
+
+// parseFlow reads PROJECT/FLOW.
+func parseFlow(text string) (project, name string, err error) {
+	project, name, ok := strings.Cut(text, "/")
+	if !ok || project == "" || name == "" {
+		return "", "", usagef("%q names no flow: want PROJECT/FLOW, as flow list prints them", text)
+	}
+	return project, name, nil
+}
+
+func parseRun(text string) (int64, error) {
+	run, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || run < 1 {
+		return 0, usagef("%q is not a run: want a number, as flow run and flow runs print it", text)
+	}
+	return run, nil
+}
+
+func (a *app) flowPush() *cobra.Command {
+	var project string
+	var check bool
+	var types []string
+	cmd := &cobra.Command{
+		Use:   "push PATH --project P",
+		Short: "Store a project, a zip or a directory, as its next version",
+		Long: `Store the project in a zip or a directory (Azkaban Flow 2.0 or 1.0) as the next version. Runs that were started keep theirs. All
+that is wrong with it is reported at once, and then nothing is stored. What may behave otherwise than its author thinks is reported too.
+With --check nothing is stored in any case.`,
+		Example: "  pelton flow push ./etl --project etl\n  pelton flow push etl.zip --project etl --check",
+		Args:    arguments(cobra.ExactArgs(1)),
+		RunE: brief(func(ctx context.Context, args []string) error {
+			if project == "" && !check {
+				return usagef("--project is missing: the name of the project that PATH is a version of")
+			}
+			return a.withFlows(ctx, types, func(ctx context.Context, _ database, flows *flow.Client) error {
+				if _, err := os.Stat(args[0]); err != nil {
+					return usage(err)
+				}
+				var report *flow.PushReport
+				var err error
+				if check {
+					report, err = flows.Check(ctx, args[0])
+				} else {
+					report, err = flows.Push(ctx, project, args[0])
+				}
+				return a.printPush(project, report, err)
+			})
+		}),
+	}
+	cmd.Flags().StringVarP(&project, "project", "p", "", "`name` of the project")
+	cmd.Flags().BoolVar(&check, "check", false, "report only, store nothing")
+	cmd.Flags().StringArrayVar(&types, "flow-type", nil, flowTypeHelp)
+	return cmd
+}
+
+func (a *app) printPush(project string, report *flow.PushReport, err error) error {
+	if report == nil || err != nil && len(report.Faults) == 0 {
+		return err
+	}
+	if a.json {
+		if printErr := a.document(report, nil); printErr != nil {
+			return printErr
+		}
+		return err
+	}
+	for _, n := range report.Notes {
+		fmt.Fprintf(a.stderr, "note: %s\n", n)
+	}
+	if err != nil {
+		return err
+	}
+	flows := "flows"
+	if len(report.Flows) == 1 {
+		flows = "flow"
+	}
+	if report.Version == nil {
+		fmt.Fprintf(a.stdout, "no faults: %d %s, %d nodes; nothing was stored\n", len(report.Flows), flows, report.Nodes)
+		return nil
+	}
+	fmt.Fprintf(a.stdout, "project %s, version %d: %d %s, %d nodes\n", project, report.Version.No, len(report.Flows), flows, report.Nodes)
+	const most = 20
+	for i, name := range report.Flows {
+		if i == most {
+			fmt.Fprintf(a.stdout, "  and %d more: pelton flow list --project %s\n", len(report.Flows)-most, project)
+			break
+		}
+		fmt.Fprintf(a.stdout, "  %s/%s\n", project, name)
+	}
+	return nil
+}
+
+func (a *app) flowList() *cobra.Command {
+	var project string
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the flows of the newest versions, with their last runs", Args: arguments(cobra.NoArgs),
+		RunE: brief(func(ctx context.Context, _ []string) error {
+			return a.withFlows(ctx, nil, func(ctx context.Context, _ database, flows *flow.Client) error {
+				entries, err := flows.Flows(ctx, project)
+				if err != nil {
+					return err
+				}
+				return list(a, "FLOW VERSION NODES LAST-RUN STATUS STARTED", entries, func(e flow.Entry) []any {
+					last, status := "-", "-"
+					if e.LastRun != nil {
+						last, status = strconv.FormatInt(*e.LastRun, 10), *e.Status
+					}
+					return []any{e.Project + "/" + e.Flow, e.Version, e.Nodes, last, status, optionalMoment(e.StartedAt)}
+				})
+			})
+		}),
+	}
+	cmd.Flags().StringVarP(&project, "project", "p", "", "only of this project")
+	return cmd
+}
+
+func (a *app) flowVersions() *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use: "versions [PROJECT]", Short: "List pushed versions, the newest first", Args: arguments(cobra.MaximumNArgs(1)),
+		RunE: brief(func(ctx context.Context, args []string) error {
+			return a.withFlows(ctx, nil, func(ctx context.Context, _ database, flows *flow.Client) error {
+				versions, err := flows.Versions(ctx, strings.Join(args, ""), limit)
+				if err != nil {
+					return err
+				}
+				return list(a, "PROJECT VERSION PUSHED BY FORMAT FLOWS FILES BYTES", versions, func(v flow.Version) []any {
+					return []any{v.Project, v.No, moment(v.PushedAt), v.PushedBy, v.Format, v.Flows, v.Files, v.Bytes}
+				})
+			})
+		}),
+	}
+	cmd.Flags().IntVar(&limit, "limit", 50, "at most so many")
+	return cmd
+}
+
+func (a *app) flowGraph() *cobra.Command {
+	var file string
+	var version int
+	cmd := &cobra.Command{
+		Use:     "graph PROJECT/FLOW|RUN --svg FILE",
+		Short:   "Draw a flow, or a run with its statuses",
+		Example: "  pelton flow graph etl/nightly --svg nightly.svg\n  pelton flow graph 17 --svg run.svg",
+		Args:    arguments(cobra.ExactArgs(1)),
+		RunE: brief(func(ctx context.Context, args []string) error {
+			if file == "" {
+				return usagef("--svg is missing: the file to write, or - for stdout")
+			}
+			return a.withFlows(ctx, nil, func(ctx context.Context, _ database, flows *flow.Client) error {
+				return a.toFile(file, func(w io.Writer) error {
+					if run, err := strconv.ParseInt(args[0], 10, 64); err == nil {
+						return flows.RunSVG(ctx, w, run)
+					}
+					project, name, err := parseFlow(args[0])
+					if err != nil {
+						return err
+					}
+					return flows.SVG(ctx, w, project, name, version)
+				})
+			})
+		}),
+	}
+	cmd.Flags().StringVar(&file, "svg", "", "`file` to write; - is stdout")
+	cmd.Flags().IntVar(&version, "version", 0, "of the project (default: the newest)")
+	return cmd
+}
+
+// toFile writes a file whole or not at all; - is stdout.
+func (a *app) toFile(name string, write func(w io.Writer) error) error {
+	if name == "-" {
+		return write(a.stdout)
+	}
+	var text strings.Builder
+	if err := write(&text); err != nil {
+		return err
+	}
+	if err := os.WriteFile(name, []byte(text.String()), 0o666); err != nil { //nolint:gosec // the user's umask decides
+		return fmt.Errorf("write the picture: %w", err)
+	}
+	return nil
+}

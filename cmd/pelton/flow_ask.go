@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/peltonq/pelton/jobs/flow"
+)
+
+// flowVerb makes a command that asks something of a run; a scheduler does it.
+func (a *app) flowVerb(use, short, done string, args cobra.PositionalArgs, do func(ctx context.Context, flows *flow.Client, run int64, nodes []string) error) *cobra.Command {
+	wait := false
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: arguments(args),
+		RunE: brief(func(ctx context.Context, args []string) error {
+			run, err := parseRun(args[0])
+			if err != nil {
+				return err
+			}
+			return a.withFlows(ctx, nil, func(ctx context.Context, _ database, flows *flow.Client) error {
+				if err := do(ctx, flows, run, args[1:]); err != nil {
+					return err
+				}
+				if wait {
+					return a.waitForRun(ctx, flows, run)
+				}
+				return a.document(map[string]any{"run": run, "asked": done}, func(w io.Writer) { fmt.Fprintf(w, "run %d: %s\n", run, done) })
+			})
+		}),
+	}
+	cmd.Flags().BoolVarP(&wait, "wait", "w", false, "wait for the end; exit with 0 only if it SUCCEEDED")
+	return cmd
+}
+
+func (a *app) flowKill() *cobra.Command {
+	return a.flowVerb("kill RUN", "Kill a run: end what runs, start nothing more", "is being killed", cobra.ExactArgs(1),
+		func(ctx context.Context, flows *flow.Client, run int64, _ []string) error {
+			return flows.Kill(ctx, run)
+		})
+}
+
+func (a *app) flowPause() *cobra.Command {
+	return a.flowVerb("pause RUN", "Have nothing more of a run start; what runs goes on", "is being paused", cobra.ExactArgs(1),
+		func(ctx context.Context, flows *flow.Client, run int64, _ []string) error {
+			return flows.Pause(ctx, run)
+		})
+}
+
+func (a *app) flowResume() *cobra.Command {
+	return a.flowVerb("resume RUN", "End a pause", "goes on", cobra.ExactArgs(1),
+		func(ctx context.Context, flows *flow.Client, run int64, _ []string) error {
+			return flows.Resume(ctx, run)
+		})
+}
+
+func (a *app) flowRetry() *cobra.Command {
+	return a.flowVerb("retry RUN [FLOW-NODE...]", "Run what failed once more, in a run that has ended; with an embedded flow, all of that", "is being retried",
+		cobra.MinimumNArgs(1), func(ctx context.Context, flows *flow.Client, run int64, nodes []string) error {
+			return flows.Retry(ctx, run, nodes...)
+		})
+}
+
+func (a *app) flowRerun() *cobra.Command {
+	return a.flowVerb("rerun RUN NODE...", "Run nodes, and all that depends on them, once more, in a run that has ended", "is being run again",
+		cobra.MinimumNArgs(2), func(ctx context.Context, flows *flow.Client, run int64, nodes []string) error {
+			return flows.Rerun(ctx, run, nodes...)
+		})
+}
+
+func (a *app) flowSucceed() *cobra.Command {
+	return a.flowVerb("succeed RUN NODE", "Have a node that failed or was cancelled count as succeeded", "counts as succeeded", cobra.ExactArgs(2),
+		func(ctx context.Context, flows *flow.Client, run int64, nodes []string) error {
+			return flows.MarkSucceeded(ctx, run, nodes[0])
+		})
+}

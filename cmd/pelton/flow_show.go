@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/peltonq/pelton/jobs/flow"
+)
+
+func (a *app) flowShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show RUN", Short: "Show a run and its nodes", Args: arguments(cobra.ExactArgs(1)),
+		RunE: brief(func(ctx context.Context, args []string) error {
+			run, err := parseRun(args[0])
+			if err != nil {
+				return err
+			}
+			return a.withFlows(ctx, nil, func(ctx context.Context, _ database, flows *flow.Client) error {
+				r, err := flows.Get(ctx, run)
+				if err != nil {
+					return err
+				}
+				return a.document(r, func(w io.Writer) { showRun(w, r) })
+			})
+		}),
+	}
+}
+
+func showRun(w io.Writer, r *flow.RunDetail) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(name, value string) { fmt.Fprintf(t, "%s\t%s\n", name, value) }
+	row("run", strconv.FormatInt(r.ID, 10))
+	row("flow", fmt.Sprintf("%s/%s, version %d", r.Project, r.Flow, r.Version))
+	row("status", r.Status)
+	row("asked", moment(r.CreatedAt)+" by "+r.CreatedBy)
+	row("started", optionalMoment(r.StartedAt))
+	row("ended", optionalMoment(r.EndedAt))
+	if r.StartedAt != nil && r.EndedAt != nil {
+		row("took", r.EndedAt.Sub(*r.StartedAt).Round(time.Millisecond).String())
+	}
+	if r.Before != nil {
+		row("follows", fmt.Sprintf("run %d, pipeline %d", *r.Before, r.Pipeline))
+	}
+	if options := asked(r.Options); options != "" {
+		row("options", options)
+	}
+	_ = t.Flush()
+	fmt.Fprintln(w)
+	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NODE\tSTATUS\tATTEMPT\tSTARTED\tENDED\tTOOK\tJOB\tREASON")
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		took, job, reason := "-", "-", "-"
+		if n.StartedAt != nil && n.EndedAt != nil {
+			took = n.EndedAt.Sub(*n.StartedAt).Round(time.Millisecond).String()
+		}
+		if n.JobID != nil {
+			job = strconv.FormatInt(*n.JobID, 10)
+		}
+		if n.Reason != nil {
+			reason = oneLine(*n.Reason)
+		} else if n.Held != nil {
+			reason = "held by " + *n.Held
+		}
+		attempt := strconv.Itoa(n.Attempt)
+		if n.Try > 0 {
+			attempt = fmt.Sprintf("%d (try %d)", n.Attempt, n.Try)
+		}
+		indent := strings.Repeat("  ", strings.Count(n.Path, ":"))
+		fmt.Fprintf(t, "%s%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", indent, oneLine(n.Path), n.Status, attempt, optionalMoment(n.StartedAt), optionalMoment(n.EndedAt), took, job, reason)
+	}
+	_ = t.Flush()
+}
+
+// asked are a run's options, if there are any.
+func asked(options json.RawMessage) string {
+	if text := string(options); text != "{}" {
+		return oneLine(text)
+	}
+	return ""
+}
+
+func (a *app) flowWhy() *cobra.Command {
+	return &cobra.Command{
+		Use: "why RUN NODE", Short: "Say why a node has not started, or why it ended as it did", Args: arguments(cobra.ExactArgs(2)),
+		RunE: brief(func(ctx context.Context, args []string) error {
+			run, err := parseRun(args[0])
+			if err != nil {
+				return err
+			}
+			return a.withFlows(ctx, nil, func(ctx context.Context, _ database, flows *flow.Client) error {
+				why, err := flows.Why(ctx, run, args[1])
+				if err != nil {
+					return err
+				}
+				return a.document(map[string]any{"run": run, "node": args[1], "why": why}, func(w io.Writer) { fmt.Fprintln(w, why) })
+			})
+		}),
+	}
+}
+
+func (a *app) flowRuns() *cobra.Command {
+	var f flow.RunFilter
+	var limit int
+	cmd := &cobra.Command{
+		Use: "runs [PROJECT[/FLOW]]", Short: "List runs, the newest first", Args: arguments(cobra.MaximumNArgs(1)),
+		RunE: brief(func(ctx context.Context, args []string) error {
+			if len(args) > 0 {
+				f.Project, f.Flow, _ = strings.Cut(args[0], "/")
+			}
+			f.Status = strings.ToUpper(f.Status)
+			return a.withFlows(ctx, nil, func(ctx context.Context, _ database, flows *flow.Client) error {
+				runs, err := flows.Runs(ctx, f, limit)
+				if err != nil {
+					return err
+				}
+				return list(a, "RUN FLOW VERSION STATUS ASKED STARTED ENDED BY", runs, func(r flow.RunRow) []any {
+					return []any{
+						r.ID, r.Project + "/" + r.Flow, r.Version, r.Status, moment(r.CreatedAt), optionalMoment(r.StartedAt), optionalMoment(r.EndedAt), r.CreatedBy,
+					}
+				})
+			})
+		}),
+	}
+	cmd.Flags().StringVar(&f.Status, "status", "", "only with this status")
+	cmd.Flags().BoolVar(&f.Live, "live", false, "only those that have not ended")
+	cmd.Flags().Int64Var(&f.Before, "before", 0, "only with numbers below this one")
+	cmd.Flags().IntVar(&limit, "limit", 50, "at most so many")
+	return cmd
+}

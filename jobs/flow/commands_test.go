@@ -1,0 +1,149 @@
+package flow_test
+
+import (
+	"archive/zip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/joblog"
+	"github.com/peltonq/pelton/schema"
+)
+
+// log is what a node's newest job printed.
+func (h *house) log(run int64, path string) string {
+	h.t.Helper()
+	r, err := h.flows.Get(h.t.Context(), run)
+	must(h.t, err)
+	var b strings.Builder
+	for _, n := range r.Nodes {
+		if n.Path != path || n.JobID == nil {
+			continue
+		}
+		must(h.t, joblog.Copy(&b, joblog.Read(h.t.Context(), h.pool, schema.DefaultName, *n.JobID, 1, joblog.Options{})))
+	}
+	return b.String()
+}
+
+func TestCasesOfCommands(t *testing.T) {
+	t.Parallel()
+	for dir, c := range map[string]struct{ path, flow, want string }{
+		"01-flow20-basic":         {"basicFlow20Project.zip", "basic", "SUCCEEDED: jobA=SUCCEEDED jobB=SUCCEEDED jobC=SUCCEEDED"},
+		"03-conditional-sample":   {"conditionalFlowProject.zip", "sample", "SUCCEEDED: JobA=SUCCEEDED JobB=SUCCEEDED JobC=CANCELLED JobD=SUCCEEDED"},
+		"04-yaml-shell-fanin":     {"Archive.zip", "basic_flow", "SUCCEEDED: shell_bash=SUCCEEDED shell_echo=SUCCEEDED shell_end=SUCCEEDED shell_pwd=SUCCEEDED"},
+		"05-yaml-sleep":           {"", "bashSleep", "SUCCEEDED: shell_echo=SUCCEEDED shell_end=SUCCEEDED shell_sleep=SUCCEEDED"},
+		"10-yaml-embedded-chain":  {"", "embedded_flow", ""},
+		"06-yaml-embedded-2level": {"", "embedded_flow", ""},
+		"19-v1-zip-command":       {"sample_flow_01.zip", "", ""},
+	} {
+		t.Run(dir, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, nil)
+			h.push(filepath.Join(cases(t, dir), c.path))
+			entries, err := h.flows.Flows(t.Context(), "p")
+			must(t, err)
+			if c.flow == "" {
+				c.flow = entries[0].Flow
+			}
+			run := h.start(c.flow, flow.Options{})
+			got := h.ended(run)
+			if c.want == "" && (strings.HasPrefix(got, "SUCCEEDED:") && !strings.Contains(got, "FAILED") && !strings.Contains(got, "CANCELLED")) {
+				return
+			}
+			equal(t, c.flow, got, c.want)
+			if t.Failed() {
+				r, _ := h.flows.Get(t.Context(), run)
+				for _, n := range r.Nodes {
+					if n.Reason != nil {
+						t.Logf("%s: %s\n%s", n.Path, *n.Reason, h.log(run, n.Path))
+					}
+				}
+			}
+		})
+	}
+}
+
+// Parameters, outputs and files of commands, in a project of our own.
+func TestCommandsSeeTheirRun(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	dir := write(t, map[string]string{
+		"p.project":   "azkaban-flow-version: 2.0\n",
+		"data/in.txt": "from a file",
+		"f.flow": `
+config:
+  greeting: hello
+nodes:
+  - name: a
+    type: command
+    config:
+      command: bash -c 'echo "{\"word\":\"$(cat data/in.txt)\",\"n\":3}" > $JOB_OUTPUT_PROP_FILE'
+  - name: b
+    type: command
+    dependsOn: [a]
+    config:
+      command: echo ${greeting} ${who} ${word} $(${n}+1) $HOME
+      command.1: bash -c 'echo $JOB_NAME $MORE; grep -c ^azkaban.flow.execid $JOB_PROP_FILE'
+      env.MORE: more of ${who}
+  - name: c
+    type: command
+    dependsOn: [b]
+    config: {command: echo, command.1: "false", command.2: echo never}
+`,
+	})
+	h.push(dir)
+	run := h.start("f", flow.Options{Params: map[string]string{"who": "you"}})
+	equal(t, "run", h.ended(run), "FAILED: a=SUCCEEDED b=SUCCEEDED c=FAILED")
+	equal(t, "log of b", h.log(run, "b"), "hello you from a file 4 $HOME\nb more of you\n1\n")
+	if got := h.log(run, "c"); strings.Contains(got, "never") {
+		t.Errorf("the command after one that failed ran: %s", got)
+	}
+}
+
+func TestUndefinedParameterFailsItsNode(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	h.push(yaml(t, `
+nodes:
+  - {name: a, type: command, config: {command: "echo ${nobody.knows}"}}
+  - {name: b, type: command, dependsOn: [a], config: {command: echo}}
+`))
+	run := h.start("f", flow.Options{})
+	equal(t, "run", h.ended(run), "FAILED: a=FAILED b=CANCELLED")
+	why, err := h.flows.Why(t.Context(), run, "a")
+	if err != nil || !strings.Contains(why, "nobody.knows") {
+		t.Errorf("why a failed: %q (%v)", why, err)
+	}
+}
+
+// A push that fails in the middle leaves nothing, and a zip is as good as a directory.
+func TestPushOfAZip(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	name := filepath.Join(t.TempDir(), "x.zip")
+	file, err := os.Create(name) //nolint:gosec // the test's
+	must(t, err)
+	z := zip.NewWriter(file)
+	for path, text := range map[string]string{
+		"top/p.project": "azkaban-flow-version: 2.0\n", "top/f.flow": "nodes:\n  - {name: a, type: command, config: {command: ./run.sh}}\n",
+	} {
+		w, err := z.Create(path)
+		must(t, err)
+		_, err = w.Write([]byte(text))
+		must(t, err)
+	}
+	head := &zip.FileHeader{Name: "top/run.sh"}
+	head.SetMode(0o755)
+	w, err := z.CreateHeader(head)
+	must(t, err)
+	_, err = w.Write([]byte("#!/bin/sh\necho ran\n"))
+	must(t, err)
+	must(t, z.Close())
+	must(t, file.Close())
+	h.push(name)
+	run := h.start("f", flow.Options{})
+	equal(t, "run", h.ended(run), "SUCCEEDED: a=SUCCEEDED")
+	equal(t, "log", h.log(run, "a"), "ran\n")
+}

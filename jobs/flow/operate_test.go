@@ -1,0 +1,317 @@
+package flow_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/peltonq/pelton/internal/pgtest"
+	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/flow/flowtest"
+)
+
+// gate lets jobs go on when a test says so.
+type gate struct {
+	mu    sync.Mutex
+	gates map[string]chan struct{}
+}
+
+func (g *gate) of(name string) chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.gates == nil {
+		g.gates = map[string]chan struct{}{}
+	}
+	if g.gates[name] == nil {
+		g.gates[name] = make(chan struct{})
+	}
+	return g.gates[name]
+}
+
+func (g *gate) open(name string) { close(g.of(name)) }
+
+func (g *gate) wait(ctx context.Context, name string) error {
+	select {
+	case <-g.of(name):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+const chain = `
+nodes:
+  - {name: a, type: test}
+  - {name: b, type: test, dependsOn: [a]}
+  - {name: c, type: test, dependsOn: [b]}
+`
+
+func TestPauseResumeRetryRerunSucceed(t *testing.T) {
+	t.Parallel()
+	var gates gate
+	var broken atomic.Bool
+	broken.Store(true)
+	var mu sync.Mutex
+	var ran []string
+	h := newHouse(t, func(ctx context.Context, j flowtest.Job) (map[string]string, error) {
+		mu.Lock()
+		ran = append(ran, fmt.Sprintf("%s%d", j.Node.Path, j.Node.Try))
+		mu.Unlock()
+		if j.Node.Path == "a" && j.Node.Try == 0 {
+			return nil, gates.wait(ctx, "a")
+		}
+		if j.Node.Path == "b" && broken.Load() {
+			return nil, errors.New("broken")
+		}
+		return nil, nil
+	})
+	h.push(yaml(t, chain))
+	run := h.start("f", flow.Options{})
+	h.eventually(run, "a", "RUNNING")
+	must(t, h.flows.Pause(t.Context(), run))
+	h.status(run, "PAUSED")
+	gates.open("a")
+	h.eventually(run, "a", "SUCCEEDED")
+	if why, err := h.flows.Why(t.Context(), run, "b"); err != nil || !strings.Contains(why, "paused") {
+		t.Errorf("why b waits: %q (%v)", why, err)
+	}
+	h.eventually(run, "b", "READY")
+	if err := h.flows.Retry(t.Context(), run); !errors.Is(err, flow.ErrLive) {
+		t.Errorf("retry of a live run: %v, want ErrLive", err)
+	}
+	must(t, h.flows.Resume(t.Context(), run))
+	equal(t, "with b broken", h.ended(run), "FAILED: a=SUCCEEDED b=FAILED c=CANCELLED")
+	must(t, h.flows.MarkSucceeded(t.Context(), run, "b"))
+	equal(t, "b marked", h.again(run), "SUCCEEDED: a=SUCCEEDED b=SUCCEEDED c=SUCCEEDED")
+	must(t, h.flows.Rerun(t.Context(), run, "b"))
+	equal(t, "b run again, still broken", h.again(run), "FAILED: a=SUCCEEDED b=FAILED c=CANCELLED")
+	broken.Store(false)
+	must(t, h.flows.Retry(t.Context(), run))
+	equal(t, "retried", h.again(run), "SUCCEEDED: a=SUCCEEDED b=SUCCEEDED c=SUCCEEDED")
+	mu.Lock()
+	defer mu.Unlock()
+	equal(t, "jobs", strings.Join(ran, " "), "a0 b0 c1 b1 b2 c3")
+	if err := h.flows.Rerun(t.Context(), run, "x"); !errors.Is(err, flow.ErrNotFound) {
+		t.Errorf("rerun of a node that is not there: %v", err)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// status waits for a run to have a status.
+func (h *house) status(run int64, want string) {
+	h.t.Helper()
+	pgtest.Eventually(h.t, patience, func() bool {
+		r, err := h.flows.Get(h.t.Context(), run)
+		return err == nil && r.Status == want
+	}, "run %d to be %s", run, want)
+}
+
+// again waits for a run that had ended to be live, and to end once more.
+func (h *house) again(run int64) string {
+	h.t.Helper()
+	pgtest.Eventually(h.t, patience, func() bool {
+		var left int
+		err := h.pool.QueryRow(h.t.Context(), `SELECT count(*) FROM pelton.flow_report WHERE run_id = $1`, run).Scan(&left)
+		return err == nil && left == 0
+	}, "run %d to be asked", run)
+	return h.ended(run)
+}
+
+func TestConcurrentRuns(t *testing.T) {
+	t.Parallel()
+	var gates gate
+	h := newHouse(t, func(ctx context.Context, j flowtest.Job) (map[string]string, error) {
+		return nil, gates.wait(ctx, fmt.Sprintf("%d %s", j.Node.Run, j.Node.Path))
+	})
+	h.push(yaml(t, chain))
+	open := func(run int64, nodes ...string) {
+		for _, n := range nodes {
+			gates.open(fmt.Sprintf("%d %s", run, n))
+		}
+	}
+	first := h.start("f", flow.Options{})
+	h.eventually(first, "a", "RUNNING")
+	var running *flow.RunningError
+	_, err := h.flows.Run(t.Context(), flow.RunParams{Project: "p", Flow: "f", Options: flow.Options{Concurrent: flow.Skip}})
+	if !errors.As(err, &running) || running.Run != first || !errors.Is(err, flow.ErrRunning) {
+		t.Errorf("with skip: %v", err)
+	}
+	low := h.start("f", flow.Options{Concurrent: flow.Queue, Priority: 1})
+	high := h.start("f", flow.Options{Concurrent: flow.Queue, Priority: 9})
+	beside := h.start("f", flow.Options{Concurrent: flow.Allow})
+	h.eventually(beside, "a", "RUNNING")
+	open(first, "a", "b", "c")
+	h.ended(first)
+	h.status(high, "QUEUED") // one still runs
+	open(beside, "a", "b", "c")
+	h.ended(beside)
+	h.eventually(high, "a", "RUNNING")
+	h.status(low, "QUEUED")
+	open(high, "a", "b", "c")
+	h.ended(high)
+	h.eventually(low, "a", "RUNNING")
+	open(low, "a", "b", "c")
+	h.ended(low)
+}
+
+func TestPipelines(t *testing.T) {
+	t.Parallel()
+	for level, c := range map[flow.Concurrent]struct{ holds, then string }{
+		flow.Pipeline1: {"a", "a"}, // a waits for a
+		flow.Pipeline2: {"a", "b"}, // a waits for b, which is a's child
+		flow.Pipeline3: {"a", "c"}, // all wait for the end
+	} {
+		t.Run(string(level), func(t *testing.T) {
+			t.Parallel()
+			var gates gate
+			h := newHouse(t, func(ctx context.Context, j flowtest.Job) (map[string]string, error) {
+				return nil, gates.wait(ctx, fmt.Sprintf("%d %s", j.Node.Run, j.Node.Path))
+			})
+			h.push(yaml(t, chain))
+			first := h.start("f", flow.Options{})
+			h.eventually(first, "a", "RUNNING")
+			second := h.start("f", flow.Options{Concurrent: level})
+			for _, node := range []string{"a", "b", "c"} {
+				h.eventually(first, node, "RUNNING")
+				if h.node(second, c.holds) != "READY" {
+					t.Errorf("%s of the second run started while %s of the first runs", c.holds, node)
+				}
+				gates.open(fmt.Sprintf("%d %s", first, node))
+				h.eventually(first, node, "SUCCEEDED")
+				if node == c.then {
+					break
+				}
+			}
+			h.eventually(second, c.holds, "RUNNING")
+			for _, node := range []string{"a", "b", "c"} {
+				gates.open(fmt.Sprintf("%d %s", second, node))
+				if node > c.then {
+					gates.open(fmt.Sprintf("%d %s", first, node))
+				}
+			}
+			equal(t, "first", h.ended(first), "SUCCEEDED: a=SUCCEEDED b=SUCCEEDED c=SUCCEEDED")
+			equal(t, "second", h.ended(second), "SUCCEEDED: a=SUCCEEDED b=SUCCEEDED c=SUCCEEDED")
+		})
+	}
+}
+
+// node is a node's status now.
+func (h *house) node(run int64, path string) string {
+	h.t.Helper()
+	r, err := h.flows.Get(h.t.Context(), run)
+	must(h.t, err)
+	for _, n := range r.Nodes {
+		if n.Path == path {
+			return n.Status
+		}
+	}
+	h.t.Fatalf("run %d has no node %s", run, path)
+	return ""
+}
+
+func TestForEachAndEmbeddedRetry(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	seen := map[string]string{}
+	tries := atomic.Int64{}
+	h := newHouse(t, func(_ context.Context, j flowtest.Job) (map[string]string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case j.Node.Path == "list":
+			return map[string]string{"items": `["x","y","z"]`}, nil
+		case strings.HasPrefix(j.Node.Path, "each["):
+			seen[j.Node.Path] = j.Args["text"]
+			return map[string]string{"got": j.Args["text"]}, nil
+		case j.Node.Path == "inner:second" && tries.Add(1) < 3:
+			return nil, errors.New("not yet")
+		}
+		return nil, nil
+	})
+	h.push(yaml(t, `
+nodes:
+  - {name: list, type: test}
+  - {name: each, type: test, dependsOn: [list], for_each: "${list:items}", config: {text: "${item} ${item.index}"}}
+  - {name: after, type: test, dependsOn: [each]}
+  - name: inner
+    type: flow
+    dependsOn: [after]
+    retry: {max: 2, backoff: 10ms}
+    nodes:
+      - {name: first, type: test}
+      - {name: second, type: test, dependsOn: [first]}
+`))
+	equal(t, "run", h.ended(h.start("f", flow.Options{})),
+		"SUCCEEDED: after=SUCCEEDED each=SUCCEEDED each[0]=SUCCEEDED each[1]=SUCCEEDED each[2]=SUCCEEDED inner=SUCCEEDED inner:first=SUCCEEDED inner:second=SUCCEEDED list=SUCCEEDED")
+	equal(t, "items", fmt.Sprint(seen), "map[each[0]:x 0 each[1]:y 1 each[2]:z 2]")
+}
+
+func TestNoticesAndSLA(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var got []string
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var n struct{ Event, Node, Status string }
+		body, _ := io.ReadAll(r.Body)
+		if err := json.Unmarshal(body, &n); err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, strings.TrimSpace(n.Event+" "+n.Node))
+	}))
+	t.Cleanup(server.Close)
+	h := newHouse(t, func(ctx context.Context, j flowtest.Job) (map[string]string, error) {
+		if j.Node.Path == "a" {
+			<-ctx.Done() // until its limit
+			return nil, ctx.Err()
+		}
+		return nil, nil
+	})
+	h.push(yaml(t, chain))
+	to := []string{server.URL}
+	run := h.start("f", flow.Options{
+		Notify: flow.Notify{Success: to, Failure: to, FirstFailure: to},
+		SLAs:   []flow.SLA{{Node: "a", Within: flow.Duration(300 * time.Millisecond), Alert: true, Kill: true}},
+	})
+	equal(t, "run", h.ended(run), "FAILED: a=FAILED b=CANCELLED c=CANCELLED")
+	pgtest.Eventually(t, patience, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		text := strings.Join(got, ", ")
+		return strings.Contains(text, "first_failure a") && strings.Contains(text, "failed")
+	}, "notices of the failure")
+	killed := h.start("f", flow.Options{SLAs: []flow.SLA{{Within: flow.Duration(200 * time.Millisecond), Kill: true}}})
+	equal(t, "killed", h.ended(killed), "KILLED: a=KILLED b=CANCELLED c=CANCELLED")
+}
+
+// A job that a person cancels while it waits, or that is gone, has no executor to report its end.
+func TestMissedReports(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	h.push(yaml(t, chain))
+	must(t, h.jobs.QueuePause(t.Context(), "default", nil))
+	run := h.start("f", flow.Options{})
+	h.eventually(run, "a", "QUEUED")
+	r, err := h.flows.Get(t.Context(), run)
+	must(t, err)
+	if _, err := h.jobs.JobCancel(t.Context(), *r.Nodes[0].JobID); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "run", h.ended(run), "KILLED: a=KILLED b=CANCELLED c=CANCELLED")
+}
