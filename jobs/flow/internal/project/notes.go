@@ -154,7 +154,7 @@ func config(c graph.Config, a about) {
 		if strings.HasPrefix(key, "azkaban.flow") || strings.HasPrefix(key, "azkaban.job") {
 			a.note(key, "%s is set by the run: what the config says is not used", key)
 		}
-		for _, p := range slices.Compact(parameter.FindAllString(value, -1)) {
+		for _, p := range slices.Compact(parameter.FindAllString(value, 100)) {
 			if !plainName.MatchString(p) {
 				a.note(key, "%s: %s is left as it is: names of parameters have letters, digits, _ and . only", key, p)
 			}
