@@ -53,6 +53,10 @@ loadtest-idle: ## Measure wake-ups of an idle executor and its statements a minu
 	$(GO) run ./cmd/pelton loadtest wake
 	$(GO) run ./cmd/pelton loadtest idle
 
+.PHONY: loadtest-flow
+loadtest-flow: ## Measure flows: fans of 10,000 nodes, and the time from a node to the next
+	$(GO) run ./cmd/pelton loadtest flow
+
 .PHONY: vet
 vet: ## Run go vet
 	$(GO) vet ./...

@@ -63,6 +63,7 @@ type Metrics struct {
 	runs     *children[runKey, runMetrics]
 	claim    prometheus.Histogram
 	finish   prometheus.Histogram
+	reaped   *prometheus.CounterVec
 	below    *prometheus.CounterVec
 
 	lost *lost
@@ -120,6 +121,10 @@ func (m *Metrics) registerObserved() {
 	m.finish = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "pelton_finish_duration_seconds", Buckets: statementBuckets, Help: "Time of recording a batch of results.",
 	})
+	m.reaped = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "pelton_runs_reaped_total",
+		Help: "Runs of dead processes that this one's reaper ended; lost: the job runs again, discarded: it does not.",
+	}, []string{"outcome"})
 	m.below = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pelton_rows_below_mark_total",
 		Help: "Lines and priorities (of job_scheduled: looks) where a row was found below the low-water mark. Must stay 0.",
@@ -131,10 +136,13 @@ func (m *Metrics) registerObserved() {
 			wait.WithLabelValues(k.queue, k.kind), run.WithLabelValues(k.queue, k.kind),
 		}
 	})
+	for _, outcome := range []string{"lost", "discarded"} {
+		m.reaped.WithLabelValues(outcome)
+	}
 	for _, table := range markTables {
 		m.below.WithLabelValues(table)
 	}
-	m.registry.MustRegister(enqueued, finished, wait, run, m.claim, m.finish, m.below)
+	m.registry.MustRegister(enqueued, finished, wait, run, m.claim, m.finish, m.reaped, m.below)
 }
 
 // Registry is where further metrics of the process may be added, and what a scrape gathers.
@@ -188,6 +196,12 @@ func (m *Metrics) runMetrics(r *jobs.RunStats) runMetrics {
 	}
 	labels := m.labels.fold(r.Queue, r.Kind)
 	return m.runs.add(runKey{labels.queue, labels.kind, r.Outcome})
+}
+
+// Reaped is called by a client.
+func (m *Metrics) Reaped(lost, discarded int) {
+	m.reaped.WithLabelValues("lost").Add(float64(lost))
+	m.reaped.WithLabelValues("discarded").Add(float64(discarded))
 }
 
 // BelowMark is called by a client.

@@ -37,6 +37,7 @@ var series = map[string]string{
 	"pelton_partitions_ahead":         "table",
 	"pelton_mark_lag":                 "table",
 	"pelton_mark_passed_writers":      "table",
+	"pelton_runs_reaped_total":        "outcome",
 	"pelton_rows_below_mark_total":    "table",
 	"pelton_jobs_enqueued_total":      "queue,kind",
 	"pelton_runs_finished_total":      "queue,kind,outcome",
@@ -242,6 +243,10 @@ func TestMetricsOfMarks(t *testing.T) {
 	waitValue(t, m, 1, "pelton_mark_lag", "job_ready")
 	waitValue(t, m, 1, "pelton_mark_passed_writers", "job_ready")
 	waitValue(t, m, 0, "pelton_mark_passed_writers", "job_scheduled")
+	waitValue(t, m, 0, "pelton_runs_reaped_total", "lost")
+	m.Reaped(5, 1)
+	waitValue(t, m, 5, "pelton_runs_reaped_total", "lost")
+	waitValue(t, m, 1, "pelton_runs_reaped_total", "discarded")
 	m.BelowMark("job_ready", 2)
 	waitValue(t, m, 2, "pelton_rows_below_mark_total", "job_ready")
 	waitValue(t, m, 0, "pelton_rows_below_mark_total", "job_scheduled")

@@ -106,9 +106,16 @@ const maxWorkersLimit = 10_000
 // checkQueueName refuses what River refuses, so that queue names move over unchanged. Called for every new job, so no regexp.
 func checkQueueName(name string) error {
 	if len(name) > 64 || !isQueueName(name) {
-		return fmt.Errorf("queue name %q: want up to 64 lower-case letters and digits, separated by single _ or -", name)
+		return &QueueNameError{name}
 	}
 	return nil
+}
+
+// QueueNameError is a queue's name that cannot be.
+type QueueNameError struct{ Name string }
+
+func (e *QueueNameError) Error() string {
+	return fmt.Sprintf("queue name %q: want up to 64 lower-case letters and digits, separated by single _ or -", e.Name)
 }
 
 // isQueueName tells whether a name is made of lower-case letters and digits, with single _, - or | between them.

@@ -28,6 +28,7 @@ func (c *Client) newDuties() *duty.Set {
 		LostLimit: c.config.LostLimit,
 		MoveLook:  c.config.moveLook,
 		NotifyOff: c.config.NotifyOff,
+		Reaped:    c.reaped,
 		BelowMark: c.belowMark,
 		Keep: func(ctx context.Context) error {
 			k, err := keeper()
@@ -45,7 +46,19 @@ func (c *Client) keep(ctx context.Context, keeper *schema.Keeper) error {
 	for _, p := range report.Postponed {
 		c.log.WarnContext(ctx, "partition maintenance is held up", "step", p.String())
 	}
+	if len(report.Kept) > 0 {
+		c.log.WarnContext(ctx, "partitions past their retention stay for now: too many of their jobs must be kept", "partitions", report.Kept)
+	}
+	if len(report.Orphans) > 0 {
+		c.log.WarnContext(ctx, "tables that look like partitions are attached to nothing, and hold rows: save what is needed and drop them",
+			"tables", report.Orphans)
+	}
 	return err
+}
+
+func (c *Client) reaped(lost, discarded int) {
+	c.log.Info("runs of a dead process were ended", "lost", lost, "discarded", discarded)
+	c.config.Observer.Reaped(lost, discarded)
 }
 
 func (c *Client) belowMark(relation string, n int) {

@@ -3,6 +3,8 @@ package jobs_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -60,12 +62,55 @@ func TestJobsOfADeadProcessRunElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	told := &reapings{}
+	c.Observer = told
 	start(t, pool, c)
 	pgtest.Eventually(t, patience, func() bool { return ran.Load() == 5 }, "the jobs to run")
+	pgtest.Eventually(t, patience, func() bool { return told.lost.Load() == 5 }, "the observer to be told of five lost runs")
 	var lost int
 	if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pelton.job_attempt WHERE outcome = 'lost'`).Scan(&lost); err != nil || lost != 5 {
 		t.Fatalf("%d runs are recorded as lost, want 5 (%v)", lost, err)
 	}
+}
+
+// reapings counts lost runs.
+type reapings struct {
+	refusals
+
+	lost atomic.Int32
+}
+
+func (r *reapings) Reaped(lost, _ int) { r.lost.Add(int32(lost)) }
+
+// What the keeper finds and cannot put right is logged.
+func TestOrphansAreReported(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t)
+	exec(t, pool, `CREATE TABLE pelton.job_p_20200101 (LIKE pelton.job INCLUDING ALL)`)
+	exec(t, pool, `INSERT INTO pelton.job_p_20200101 (kind, args) VALUES ('k', '{}')`)
+	lines := make(chan string, 100)
+	c := config(nil)
+	c.Queues, c.Workers, c.Logger = nil, nil, slog.New(slog.NewTextHandler(writerFunc(func(line string) {
+		if strings.Contains(line, "attached to nothing") {
+			lines <- line
+		}
+	}), nil))
+	start(t, pool, c)
+	select {
+	case line := <-lines:
+		if !strings.Contains(line, "job_p_20200101") {
+			t.Errorf("log says %q, want the table's name", line)
+		}
+	case <-time.After(patience):
+		t.Error("the orphan is not reported")
+	}
+}
+
+type writerFunc func(string)
+
+func (f writerFunc) Write(b []byte) (int, error) {
+	f(string(b))
+	return len(b), nil
 }
 
 // The database is away for longer than the lease while a job runs, and the scheduler is back before the executor. Nobody is

@@ -14,6 +14,8 @@ type Observer interface {
 	Claimed(queue string, n int, took time.Duration)
 	// Finished is called after a batch of results was recorded; runs is only valid during the call.
 	Finished(runs []RunStats, took time.Duration)
+	// Reaped is called after runs of dead processes were ended: lost ones run again, discarded ones do not.
+	Reaped(lost, discarded int)
 	// BelowMark is called when rows were found below a low-water mark, which must never happen.
 	BelowMark(relation string, n int)
 }
@@ -34,4 +36,5 @@ type noObserver struct{}
 func (noObserver) Enqueued(string, string, int)       {}
 func (noObserver) Claimed(string, int, time.Duration) {}
 func (noObserver) Finished([]RunStats, time.Duration) {}
+func (noObserver) Reaped(int, int)                    {}
 func (noObserver) BelowMark(string, int)              {}

@@ -28,6 +28,7 @@ type refusals struct {
 
 func (*refusals) Enqueued(string, string, int)       {}
 func (*refusals) Claimed(string, int, time.Duration) {}
+func (*refusals) Reaped(int, int)                    {}
 func (r *refusals) BelowMark(_ string, n int)        { r.below.Add(int32(n)) }
 func (r *refusals) Finished(runs []jobs.RunStats, _ time.Duration) {
 	for _, run := range runs {

@@ -115,6 +115,9 @@ func (w *peltonWatch) Finished(runs []jobs.RunStats, _ time.Duration) {
 	}
 }
 
+// Reaped implements jobs.Observer.
+func (*peltonWatch) Reaped(int, int) {}
+
 // BelowMark implements jobs.Observer.
 func (w *peltonWatch) BelowMark(_ string, n int) { w.belowMark.Add(int64(n)) }
 

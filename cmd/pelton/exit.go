@@ -73,6 +73,7 @@ func exitCode(err error) int {
 	var (
 		wrong    *usageError
 		invalid  *jobs.InvalidJobError
+		queue    *jobs.QueueNameError
 		conflict *jobs.UniqueConflictError
 		version  *schema.VersionError
 		connect  *pgconn.ConnectError
@@ -82,7 +83,7 @@ func exitCode(err error) int {
 	switch {
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &wrong), errors.As(err, &invalid):
+	case errors.As(err, &wrong), errors.As(err, &invalid), errors.As(err, &queue):
 		return exitUsage
 	case errors.Is(err, rivertype.ErrNotFound), errors.Is(err, flow.ErrNotFound):
 		return exitNotFound

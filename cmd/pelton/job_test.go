@@ -147,7 +147,7 @@ func TestQueues(t *testing.T) {
 	if out := s.ok("queue", "list"); !strings.Contains(out, "QUEUE") || !strings.Contains(out, "etl") {
 		t.Errorf("queues for people: %q", out)
 	}
-	s.fails(exitFailed, "queue name", "queue", "pause", "No Good")
+	s.fails(exitUsage, "queue name", "queue", "pause", "No Good")
 }
 
 func TestPartitions(t *testing.T) {

@@ -14,7 +14,7 @@ func (a *app) loadtest() *cobra.Command {
 		Use: "loadtest", Short: "Measure Pelton, side by side with River, on a private server", GroupID: groupRun,
 		Long: `Measure Pelton, side by side with River, on a private server that is started and removed again. The database of the other
 commands is not touched. With --json the last line is the report.`,
-	}, a.drain(), a.wake(), a.idle())
+	}, a.drain(), a.wake(), a.idle(), a.flowLoad())
 }
 
 func serverFlags(f *pflag.FlagSet, engines *[]string, bin *string, byDefault string) {
@@ -78,5 +78,23 @@ func (a *app) idle() *cobra.Command {
 	serverFlags(f, &c.Engines, &c.PGBin, "pelton")
 	f.DurationVar(&c.For, "for", 0, "how long to count (default 1m)")
 	f.DurationVar(&c.Settle, "settle", 0, "time between the start of a client and the count (default 10s)")
+	return cmd
+}
+
+func (a *app) flowLoad() *cobra.Command {
+	var c loadtest.FlowConfig
+	cmd := &cobra.Command{
+		Use: "flow", Short: "Run large and long flows: nodes a second, and the time from a node to the next", Args: arguments(cobra.NoArgs),
+		RunE: brief(func(ctx context.Context, _ []string) error {
+			c.JSON = a.json
+			_, err := loadtest.Flow(ctx, c, a.stdout)
+			return err
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.PGBin, "postgres-bin", "", "`directory` of PostgreSQL's programs (default: looked for)")
+	f.IntVar(&c.Nodes, "nodes", 0, "nodes between the first and the last of a fan (default 10000)")
+	f.IntVar(&c.Chain, "chain", 0, "jobs that follow each other (default 200)")
+	f.IntVar(&c.Rounds, "rounds", 0, "rounds (default 3)")
 	return cmd
 }

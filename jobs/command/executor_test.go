@@ -75,6 +75,7 @@ func startExecutor(t *testing.T, realm, dir, script string) *executor {
 	t.Cleanup(func() {
 		_ = e.cmd.Process.Kill()
 		_ = e.cmd.Wait()
+		command.EndLeftoversNow(realm, 0)
 	})
 	return e
 }

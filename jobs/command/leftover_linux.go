@@ -15,16 +15,25 @@ import (
 // leftoversLimit bounds the wait for processes that do not even end when killed, in a system call that hangs say.
 const leftoversLimit = 10 * time.Second
 
-// swept has a *sync.Once for each realm.
-var swept sync.Map
+// swept are the realms whose leftovers were looked for.
+var swept = struct {
+	sync.Mutex
+	realms map[string]*sync.Once
+}{realms: map[string]*sync.Once{}}
 
 // EndLeftovers ends what the programs of killed workers of the config's realm have left running on this host, under this user, and
 // waits until it has gone. It does so once in a process: later calls wait for the first. A worker calls it before its first
 // program; who calls it before a client starts spares the first jobs the wait, and ends leftovers that no job would.
 func EndLeftovers(ctx context.Context, config Config, log *slog.Logger) {
 	config = config.withDefaults()
-	once, _ := swept.LoadOrStore(config.Realm, new(sync.Once))
-	once.(*sync.Once).Do(func() {
+	swept.Lock()
+	once := swept.realms[config.Realm]
+	if once == nil {
+		once = new(sync.Once)
+		swept.realms[config.Realm] = once
+	}
+	swept.Unlock()
+	once.Do(func() {
 		if n := endLeftovers(hashOf(config.Realm), config.KillGrace); n > 0 {
 			log.WarnContext(ctx, "ended processes that a killed worker had left running", "processes", n)
 		}

@@ -51,11 +51,7 @@ func TestStopEndsWhatLeftTheGroup(t *testing.T) {
 	if !errors.Is(r.err, errStop) {
 		t.Fatalf("got %v", r.err)
 	}
-	for _, pid := range pids(t, filepath.Join(dir, "pids")) {
-		if exists(pid) {
-			t.Errorf("process %d is left: %s", pid, status(pid))
-		}
-	}
+	nothingIsLeft(t, filepath.Join(dir, "pids"))
 }
 
 func TestLeftBehindOutsideTheGroupIsEnded(t *testing.T) {
@@ -65,20 +61,22 @@ func TestLeftBehindOutsideTheGroupIsEnded(t *testing.T) {
 	args := shell(descendants + `echo done`)
 	args.Dir, args.KillGrace = dir, command.Duration(200*time.Millisecond)
 	r := b.work(t.Context(), command.Config{WaitDelay: 50 * time.Millisecond}, args).ok()
-	for _, pid := range pids(t, filepath.Join(dir, "pids")) {
-		if exists(pid) {
-			t.Errorf("process %d is left: %s", pid, status(pid))
-		}
-	}
+	nothingIsLeft(t, filepath.Join(dir, "pids"))
 	if r.printed("o") != "done\n" {
 		t.Errorf("printed %q", r.printed("o"))
 	}
 }
 
-// status is what the system says of a process, for a message.
-func status(pid int) string {
-	stat, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	return string(stat)
+// nothingIsLeft looks for the processes whose numbers are in a file.
+func nothingIsLeft(t *testing.T, file string) {
+	t.Helper()
+	for _, pid := range pids(t, file) {
+		if exists(pid) {
+			stat, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+			t.Errorf("process %d is left: %s", pid, stat)
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
 }
 
 // TestDaemonCleansUp has a daemon that needs a while after SIGTERM, and gets it.
@@ -95,19 +93,20 @@ func TestDaemonCleansUp(t *testing.T) {
 	}
 }
 
-// TestForkStorm has processes that fork all the time, some 400 in the end so that the machine stays of use to other tests, each into a session of its own, and one that is another process at each moment.
+// TestForkStorm has processes that fork all the time, each into a session of its own, a hundred at once, and one that is another
+// process at each moment.
 func TestForkStorm(t *testing.T) { //nolint:paralleltest // a fork of another test could hold a script open for writing
 	b := newBench(t)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"storm": "#!/bin/sh\ntrap '' TERM\n[ $1 = 0 ] && exec sleep 1000\nn=0\nwhile [ $n -lt 20 ]; do setsid ./storm $(($1-1)) & n=$((n+1)); sleep 0.1; done\nwhile :; do sleep 1; done\n",
+		"storm": "#!/bin/sh\ntrap '' TERM\nfor i in 1 2 3 4 5 6 7 8 9 10; do setsid sh -c \"trap '' TERM; sleep 1\" & sleep 0.1; done\n",
 		"hop":   "#!/bin/sh\ntrap '' TERM\n[ $1 = 30 ] && : > ready\nsetsid ./hop $(($1+1)) &\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	args := shell(`trap '' TERM; ./storm 2 & ./hop 0 & while :; do sleep 1; done`)
+	args := shell(`trap '' TERM; ./hop 0 & while [ -e storm ]; do setsid ./storm & sleep 0.1; done`)
 	args.Env = map[string]string{"STORM": dir}
 	args.Dir, args.KillGrace = dir, command.Duration(100*time.Millisecond)
 	r := b.work(stopWhen(t, filepath.Join(dir, "ready")), command.Config{}, args)

@@ -27,10 +27,11 @@
 //
 // # How things end
 //
-// A run or an embedded flow in which all nodes have ended is, the first that applies: KILLED, if the run was killed (an embedded flow: if that
-// left an end node without success); FAILED, if something in it has failed; SUCCEEDED, if every end node has succeeded or was skipped; KILLED, if
-// a node of it was killed; and else, with end nodes that were cancelled by their conditions, what OnCancelledEnd says. A node whose job was
-// cancelled by somebody while the run goes on is KILLED, and stops nothing else.
+// A run in which all nodes have ended is, the first that applies: KILLED, if it was killed; FAILED, if something in it has failed; SUCCEEDED, if
+// every end node has succeeded or was skipped; KILLED, if a node of it was killed; and else, with end nodes that were cancelled by their
+// conditions, what OnCancelledEnd says. So is an embedded flow, but where nothing in it has failed and its end nodes did not succeed it is KILLED
+// also if the run was killed, or if something around it has failed. A node whose job was cancelled by somebody while the run goes on is
+// KILLED, and stops nothing else.
 //
 // A failed embedded flow with retries left stays RUNNING with everything in it ended, and waits for RetryDue; then all of it starts over.
 //

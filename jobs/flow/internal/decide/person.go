@@ -59,7 +59,8 @@ func (RetryFailed) apply(m *Machine) string {
 	if reason := m.continues(); reason != "" {
 		return reason
 	}
-	if m.over == Succeeded || m.refreshFailed() == 0 {
+	// A run that was killed when everything in it had just succeeded has nothing to start over, and has succeeded then.
+	if m.over == Succeeded || m.refreshFailed() == 0 && m.over == "" {
 		return "no node has failed, was killed or cancelled"
 	}
 	m.reopen()

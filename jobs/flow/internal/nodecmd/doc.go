@@ -17,6 +17,5 @@
 //
 // # Failure
 //
-// A worker that is killed cannot remove its temporary directories. The system's cleaner of such directories does, or the next
-// restart.
+// A worker that is killed leaves its temporary directories; the next one removes them before its first node (not on Windows).
 package nodecmd

@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -41,6 +41,7 @@ type Worker struct {
 	files   Files
 	runner  *command.Runner
 	tempDir string
+	sweep   sync.Once
 }
 
 // NewWorker makes a worker.
@@ -61,6 +62,11 @@ func (w *Worker) Timeout(job *river.Job[Args]) time.Duration {
 
 // Work runs the node's programs in turn until one fails, reads its outputs, and records both.
 func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
+	w.sweep.Do(func() {
+		if err := sweepPapers(w.tempDir); err != nil {
+			joblog.Logger(ctx).WarnContext(ctx, "temporary directories of killed workers stay behind", "error", err)
+		}
+	})
 	root, err := w.files.Dir(ctx, job.Args.Files)
 	if err != nil {
 		return fmt.Errorf("files of version %d of the project: %w", job.Args.Version, err)
@@ -119,7 +125,7 @@ func (w *Worker) run(ctx context.Context, spec command.Spec, argvs [][]string) (
 }
 
 // env is the base environment, then the properties env.NAME, the node's own, what Azkaban sets, and the job's numbers.
-func (w *Worker) env(ctx context.Context, job *river.Job[Args], papers papers) []string {
+func (w *Worker) env(ctx context.Context, job *river.Job[Args], papers *papers) []string {
 	env := w.runner.Env()
 	for key, value := range job.Args.Properties {
 		if name, ok := strings.CutPrefix(key, "env."); ok && name != "" {
@@ -146,28 +152,3 @@ func record(ctx context.Context, result *Result) error {
 	}
 	return err
 }
-
-// papers is the private temporary directory with the files that a program reads and writes.
-type papers string
-
-func newPapers(parent string, properties map[string]string) (papers, error) {
-	dir, err := os.MkdirTemp(parent, "pelton-node-*")
-	if err != nil {
-		return "", fmt.Errorf("make a temporary directory: %w", err)
-	}
-	p := papers(dir)
-	err = os.WriteFile(p.properties(), encodeProperties(properties), 0o600)
-	if err == nil {
-		err = os.WriteFile(p.outputs(), nil, 0o600)
-	}
-	if err != nil {
-		return "", errors.Join(fmt.Errorf("write a node's files: %w", err), p.remove())
-	}
-	return p, nil
-}
-
-func (p papers) properties() string { return filepath.Join(string(p), "job.properties") }
-
-func (p papers) outputs() string { return filepath.Join(string(p), "outputs.json") }
-
-func (p papers) remove() error { return os.RemoveAll(string(p)) }

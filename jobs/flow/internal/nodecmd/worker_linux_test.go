@@ -51,9 +51,13 @@ type bench struct {
 	temp   string
 }
 
+// A killed worker has left a temporary directory before.
 func newBench(t *testing.T, files Files) *bench {
 	t.Helper()
 	b := &bench{t: t, pool: schematest.Pool(t), dir: t.TempDir(), temp: t.TempDir()}
+	if err := os.Mkdir(filepath.Join(b.temp, "pelton-node-left"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if files == nil {
 		files = projects{7: b.dir}
 	}
