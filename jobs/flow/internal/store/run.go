@@ -301,6 +301,12 @@ func (s *Store) Killing(ctx context.Context) ([]int64, error) {
 	return column[int64](ctx, s, s.Pool, "killing")
 }
 
+// IsAsked tells whether something waits to happen to a run.
+func (s *Store) IsAsked(ctx context.Context, run int64) (bool, error) {
+	row, err := one[struct{ Asked bool }](ctx, s, s.Pool, "is_asked", run)
+	return row.Asked, err
+}
+
 // ReportMissed finds jobs of live runs' nodes that ended without a report, as those do that a person cancelled while they waited,
 // or the reaper discarded, or whose row is gone, and reports them. Returns how many.
 func (s *Store) ReportMissed(ctx context.Context) (int64, error) {
