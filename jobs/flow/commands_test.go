@@ -65,6 +65,30 @@ func TestCasesOfCommands(t *testing.T) {
 	}
 }
 
+// The time at which the run started in parts, and the number of an attempt.
+func TestRunTimeProperties(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	h.push(yaml(t, `
+nodes:
+  - name: start
+    type: command
+    config:
+      command: echo ${azkaban.flow.start.timestamp} ${azkaban.flow.start.second}.${azkaban.flow.start.milliseconds}
+  - name: again
+    type: command
+    config:
+      command: bash -c 'grep -q azkaban.job.attempt=1 $JOB_PROP_FILE'
+      retries: 1
+`))
+	run := h.start("f", flow.Options{})
+	equal(t, "run", h.ended(run), "SUCCEEDED: again=SUCCEEDED start=SUCCEEDED")
+	moment, parts, _ := strings.Cut(strings.TrimSpace(h.log(run, "start")), " ")
+	if parts == "" || !strings.Contains(moment, ":"+parts) {
+		t.Errorf("the run started at %s, with %s seconds", moment, parts)
+	}
+}
+
 // Parameters, outputs and files of commands, in a project of our own.
 func TestCommandsSeeTheirRun(t *testing.T) {
 	t.Parallel()
