@@ -200,6 +200,9 @@ func (c *Config) validate() error {
 	if c.LostLimit < 1 || c.LostLimit > store.EarlierRuns {
 		fault("LostLimit is %d, want 1 to %d", c.LostLimit, store.EarlierRuns)
 	}
+	if err := c.Retention.Validate(); err != nil {
+		faults = append(faults, err)
+	}
 	return errors.Join(faults...)
 }
 

@@ -2,10 +2,22 @@ package jobs
 
 import (
 	"regexp"
+	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/peltonq/pelton/schema"
 )
+
+func TestConfigRefusesRetentionsBelowZero(t *testing.T) {
+	t.Parallel()
+	c := Config{Retention: schema.Retention{Jobs: -time.Hour}}
+	if err := c.withDefaults().validate(); err == nil || !strings.Contains(err.Error(), "Retention.Jobs is -1h") {
+		t.Errorf("a retention below zero: %v", err)
+	}
+}
 
 func TestQueueNamesAreRivers(t *testing.T) {
 	t.Parallel()

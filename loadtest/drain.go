@@ -26,8 +26,6 @@ type DrainConfig struct {
 	Pin bool
 	// PinWriter keeps a transaction that has enqueued a job open during each round.
 	PinWriter bool
-	// JSON ends the output with the report as one line of JSON.
-	JSON bool
 	// PGBin is the directory of the server's programs. Defaults to what is found on this machine.
 	PGBin string
 	// CPUProfile, when set, is where processor profiles of this process go: CPUProfile.ENGINE-PHASE-ROUND.pprof.
@@ -56,6 +54,12 @@ func (c DrainConfig) withDefaults() DrainConfig {
 	return c
 }
 
+// ConfigError says which values of a configuration cannot be. Nothing was begun.
+type ConfigError struct{ Err error }
+
+func (e *ConfigError) Error() string { return e.Err.Error() }
+func (e *ConfigError) Unwrap() error { return e.Err }
+
 func setDefault(value *int, to int) {
 	if *value == 0 {
 		*value = to
@@ -80,12 +84,9 @@ func (c DrainConfig) validate() error {
 // prints a table to out. The work takes as long as it takes: cancel ctx to give up. A wrong count is a [*CountError].
 func Drain(ctx context.Context, config DrainConfig, out io.Writer) (report Report, err error) {
 	config = config.withDefaults()
-	if err := config.validate(); err != nil {
-		return Report{}, fmt.Errorf("drain: %w", err)
-	}
-	chosen, err := chooseEngines(config.Engines)
-	if err != nil {
-		return Report{}, fmt.Errorf("drain: %w", err)
+	chosen, engineErr := chooseEngines(config.Engines)
+	if err := errors.Join(config.validate(), engineErr); err != nil {
+		return Report{}, &ConfigError{fmt.Errorf("drain: %w", err)}
 	}
 	var more map[string]string
 	if config.Statements {
@@ -100,9 +101,6 @@ func Drain(ctx context.Context, config DrainConfig, out io.Writer) (report Repor
 	report, err = d.run(ctx)
 	if err != nil {
 		return Report{}, fmt.Errorf("drain: %w", err)
-	}
-	if config.JSON {
-		return report, printJSON(out, report)
 	}
 	return report, nil
 }

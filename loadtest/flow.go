@@ -25,8 +25,7 @@ type FlowConfig struct {
 	Chain int
 	// Rounds of each; medians are reported. Defaults to 3.
 	Rounds int
-	// JSON, PGBin and Logger as in [DrainConfig].
-	JSON   bool
+	// PGBin and Logger as in [DrainConfig].
 	PGBin  string
 	Logger *slog.Logger
 
@@ -77,7 +76,7 @@ func (stepArgs) Kind() string { return "loadtest_step" }
 func Flow(ctx context.Context, config FlowConfig, out io.Writer) (report FlowReport, err error) {
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {
-		return FlowReport{}, fmt.Errorf("flow: %w", err)
+		return FlowReport{}, &ConfigError{fmt.Errorf("flow: %w", err)}
 	}
 	s, err := startServer(ctx, serverOptions{binDir: config.PGBin, noSync: config.noSync})
 	if err != nil {
@@ -90,9 +89,6 @@ func Flow(ctx context.Context, config FlowConfig, out io.Writer) (report FlowRep
 	}
 	if err := report.table(out); err != nil {
 		return FlowReport{}, err
-	}
-	if config.JSON {
-		return report, printJSON(out, report)
 	}
 	return report, nil
 }

@@ -2,7 +2,6 @@ package loadtest
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -10,7 +9,7 @@ import (
 func TestFlow(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	report, err := Flow(t.Context(), FlowConfig{Nodes: 30, Chain: 3, Rounds: 1, JSON: true, PGBin: pgBin(), noSync: true}, &out)
+	report, err := Flow(t.Context(), FlowConfig{Nodes: 30, Chain: 3, Rounds: 1, PGBin: pgBin(), noSync: true}, &out)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
@@ -18,8 +17,8 @@ func TestFlow(t *testing.T) {
 		t.Errorf("report %+v", report)
 	}
 	var printed FlowReport
-	if err := json.Unmarshal([]byte(lastLine(t, &out)), &printed); err != nil || printed.Scenario != "flow" {
-		t.Errorf("last line: %v\n%s", err, out.String())
+	if decodeReport(t, report, &printed); printed.Scenario != "flow" {
+		t.Errorf("the scenario is %q", printed.Scenario)
 	}
 }
 

@@ -21,8 +21,7 @@ type IdleConfig struct {
 	Engines []string
 	// DutiesOff measures a Pelton client that only executes: the scheduler's duties are left to another process.
 	DutiesOff bool
-	// JSON, PGBin and Logger as in [DrainConfig].
-	JSON   bool
+	// PGBin and Logger as in [DrainConfig].
 	PGBin  string
 	Logger *slog.Logger
 
@@ -76,10 +75,10 @@ func Idle(ctx context.Context, config IdleConfig, out io.Writer) (report IdleRep
 	config = config.withDefaults()
 	chosen, err := chooseEngines(config.Engines)
 	if err != nil {
-		return IdleReport{}, fmt.Errorf("idle: %w", err)
+		return IdleReport{}, &ConfigError{fmt.Errorf("idle: %w", err)}
 	}
 	if config.For < 0 || config.Settle < 0 {
-		return IdleReport{}, fmt.Errorf("idle: times must not be negative: for %v, settle %v", config.For, config.Settle)
+		return IdleReport{}, &ConfigError{fmt.Errorf("idle: times must not be negative: for %v, settle %v", config.For, config.Settle)}
 	}
 	s, err := startServer(ctx, serverOptions{config.PGBin, statementsSettings, config.noSync})
 	if err != nil {
@@ -101,9 +100,6 @@ func Idle(ctx context.Context, config IdleConfig, out io.Writer) (report IdleRep
 	}
 	if err := report.table(out, chosen); err != nil {
 		return IdleReport{}, err
-	}
-	if config.JSON {
-		return report, printJSON(out, report)
 	}
 	return report, nil
 }

@@ -2,7 +2,6 @@ package loadtest
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +10,7 @@ import (
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	config := IdleConfig{For: 300 * time.Millisecond, Settle: time.Millisecond, Engines: engineNames(engines), JSON: true, PGBin: pgBin(), noSync: true}
+	config := IdleConfig{For: 300 * time.Millisecond, Settle: time.Millisecond, Engines: engineNames(engines), PGBin: pgBin(), noSync: true}
 	report, err := Idle(t.Context(), config, &out)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
@@ -21,8 +20,8 @@ func TestIdle(t *testing.T) {
 		t.Errorf("river: %+v", got)
 	}
 	var printed IdleReport
-	if err := json.Unmarshal([]byte(lastLine(t, &out)), &printed); err != nil || printed.Scenario != "idle" {
-		t.Errorf("last line: %v\n%s", err, out.String())
+	if decodeReport(t, report, &printed); printed.Scenario != "idle" {
+		t.Errorf("the scenario is %q", printed.Scenario)
 	}
 }
 

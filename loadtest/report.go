@@ -1,7 +1,6 @@
 package loadtest
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -143,15 +142,5 @@ func (r *Report) table(out io.Writer, order []engine) error {
 	}
 	_, err := fmt.Fprintf(out, "pelton / river: insert %.2f x, work %.2f x, WAL 1/%.1f, client CPU 1/%.1f, server CPU 1/%.1f\n",
 		r.Ratio.Insert, r.Ratio.Work, 1/r.Ratio.WAL, 1/r.Ratio.ClientCPUWork, 1/r.Ratio.ServerCPUWork)
-	return err
-}
-
-// printJSON prints a value as one line.
-func printJSON(out io.Writer, v any) error {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("encode the report: %w", err)
-	}
-	_, err = fmt.Fprintf(out, "%s\n", text)
 	return err
 }

@@ -20,8 +20,7 @@ type WakeConfig struct {
 	Engines []string
 	// GapMin and GapMax bound the random pause before each insert. Default to 100 ms and 1 s.
 	GapMin, GapMax time.Duration
-	// JSON, PGBin and Logger as in [DrainConfig].
-	JSON   bool
+	// PGBin and Logger as in [DrainConfig].
 	PGBin  string
 	Logger *slog.Logger
 
@@ -71,7 +70,7 @@ func Wake(ctx context.Context, config WakeConfig, out io.Writer) (report WakeRep
 	config = config.withDefaults()
 	chosen, engineErr := chooseEngines(config.Engines)
 	if err := errors.Join(config.validate(), engineErr); err != nil {
-		return WakeReport{}, fmt.Errorf("wake: %w", err)
+		return WakeReport{}, &ConfigError{fmt.Errorf("wake: %w", err)}
 	}
 	s, err := startServer(ctx, serverOptions{binDir: config.PGBin, noSync: config.noSync})
 	if err != nil {
@@ -90,9 +89,6 @@ func Wake(ctx context.Context, config WakeConfig, out io.Writer) (report WakeRep
 	}
 	if err := report.table(out, chosen); err != nil {
 		return WakeReport{}, err
-	}
-	if config.JSON {
-		return report, printJSON(out, report)
 	}
 	return report, nil
 }

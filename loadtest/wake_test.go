@@ -2,7 +2,6 @@ package loadtest
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +10,7 @@ import (
 func TestWake(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	config := WakeConfig{Inserts: 5, GapMin: time.Millisecond, GapMax: 20 * time.Millisecond, JSON: true, PGBin: pgBin(), noSync: true}
+	config := WakeConfig{Inserts: 5, GapMin: time.Millisecond, GapMax: 20 * time.Millisecond, PGBin: pgBin(), noSync: true}
 	report, err := Wake(t.Context(), config, &out)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
@@ -22,8 +21,8 @@ func TestWake(t *testing.T) {
 		}
 	}
 	var printed WakeReport
-	if err := json.Unmarshal([]byte(lastLine(t, &out)), &printed); err != nil || printed.Scenario != "wake" {
-		t.Errorf("last line: %v\n%s", err, out.String())
+	if decodeReport(t, report, &printed); printed.Scenario != "wake" {
+		t.Errorf("the scenario is %q", printed.Scenario)
 	}
 }
 

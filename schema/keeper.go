@@ -46,7 +46,10 @@ func (c KeeperConfig) withDefaults() KeeperConfig {
 }
 
 func (c KeeperConfig) validate() error {
-	faults := c.Retention.validate()
+	var faults []error
+	if err := c.Retention.Validate(); err != nil {
+		faults = append(faults, fmt.Errorf("config: %w", err))
+	}
 	if c.PartitionSize < time.Second || c.PartitionSize%time.Second != 0 {
 		faults = append(faults, fmt.Errorf("config: PartitionSize is %v, want whole seconds", c.PartitionSize))
 	}

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -24,14 +25,16 @@ func (r Retention) withDefaults() Retention {
 	return r
 }
 
-func (r Retention) validate() (faults []error) {
+// Validate refuses times below zero.
+func (r Retention) Validate() error {
+	var faults []error
 	for _, f := range []struct {
 		name  string
 		value time.Duration
 	}{{"Jobs", r.Jobs}, {"Logs", r.Logs}, {"Dead", r.Dead}, {"Audit", r.Audit}} {
 		if f.value < 0 {
-			faults = append(faults, fmt.Errorf("config: Retention.%s is %v, want a positive time", f.name, f.value))
+			faults = append(faults, fmt.Errorf("Retention.%s is %v, want a positive time", f.name, f.value))
 		}
 	}
-	return faults
+	return errors.Join(faults...)
 }

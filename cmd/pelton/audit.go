@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/peltonq/pelton/jobs"
 )
@@ -14,10 +15,14 @@ import (
 func (a *app) audit() *cobra.Command {
 	params := jobs.AuditListParams{Limit: 100}
 	since := ""
+	var given *pflag.FlagSet
 	listing := &cobra.Command{
 		Use: "list", Short: "List who changed what, newest first", Args: arguments(cobra.NoArgs),
 		Example: "  pelton audit list --action job.cancel --since 24h",
 		RunE: brief(func(ctx context.Context, _ []string) (err error) {
+			if err := positive(given, "before"); err != nil {
+				return err
+			}
 			if err := checkLimit(params.Limit); err != nil {
 				return err
 			}
@@ -40,6 +45,7 @@ func (a *app) audit() *cobra.Command {
 		}),
 	}
 	f := listing.Flags()
+	given = f
 	f.StringVar(&params.Target, "target", "", "only changes of this job id, queue, ...")
 	f.StringVar(&params.Action, "action", "", "only this action: job.cancel, queue.pause, dead.redrive, ...")
 	f.StringVar(&params.Actor, "actor", "", "only changes by this actor")

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os/user"
+	"regexp"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -48,6 +50,25 @@ func (a *app) address() (string, error) {
 	a.fromDev = devFilePath(dir)
 	a.note("database of pelton dev (process %d) in %s", running.PID, dir)
 	return running.DatabaseURL, nil
+}
+
+// passwords are those of an address of keywords and values, and of the parameters of a URL.
+var passwords = regexp.MustCompile(`(?i)\b((?:ssl)?password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&']+)`)
+
+// withoutPassword is an address fit to be shown.
+func withoutPassword(address string) string {
+	if u, err := url.Parse(address); err == nil && u.User != nil {
+		address = u.Redacted()
+	}
+	return passwords.ReplaceAllString(address, "${1}xxxxx")
+}
+
+// shellWord quotes a text for a shell if it must be.
+func shellWord(text string) string {
+	if strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:") == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // migrateAddress is the database for migrations.

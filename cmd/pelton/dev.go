@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,7 +53,7 @@ the same user find it by themselves.`,
 }
 
 func (a *app) runDev(stop *stops, s serving, binDir string) (err error) {
-	if _, err := parseQueues(s.queues); err != nil {
+	if err := s.check(); err != nil {
 		return err
 	}
 	if address, from := a.givenURL(); address != "" {
@@ -102,6 +103,9 @@ func (a *app) serveDev(
 	}
 	return a.serve(stop, address, s, failed, func(info started) error {
 		info.DatabaseURL = address
+		if cluster == nil {
+			info.DatabaseURL = withoutPassword(address)
+		}
 		if cluster != nil {
 			info.DataDir, info.ServerLog = dir, cluster.LogFile()
 			info.Postgres = cluster.Version()
@@ -110,12 +114,12 @@ func (a *app) serveDev(
 				return err
 			}
 		}
-		return a.document(info, func(w io.Writer) { printDev(w, info, psql(cluster)) })
+		return a.document(info, func(w io.Writer) { a.printDev(w, info, psql(cluster)) })
 	})
 }
 
 // printDev says where everything is.
-func printDev(w io.Writer, info started, psql string) {
+func (a *app) printDev(w io.Writer, info started, psql string) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "  %-12s"+format+"\n", append([]any{name}, args...)...)
 	}
@@ -135,8 +139,34 @@ func printDev(w io.Writer, info started, psql string) {
 	line("schema", "%s", info.Schema)
 	line("queues", "%s (jobs at once)", queueText(info.Queues))
 	line("kinds", "%s", strings.Join(info.Kinds, ", "))
-	fmt.Fprintf(w, "\nTry in another terminal:\n  %s job enqueue command --args '{\"command\":\"echo hello\"}'\n", program())
+	fmt.Fprintf(w, "\nTry in another terminal%s:\n  %s job enqueue command --args '{\"command\":\"echo hello\"}'\n",
+		a.tryWith(info), a.calledAs(info))
 	fmt.Fprintf(w, "\nCtrl-C stops.\n")
+}
+
+// tryWith is what another terminal needs beside the command line: an address with its password, which is not printed.
+func (a *app) tryWith(info started) string {
+	if address, _ := a.givenURL(); address != "" && address != info.DatabaseURL {
+		return ", with DATABASE_URL set to the whole address"
+	}
+	return ""
+}
+
+// calledAs is how another terminal, with nothing of this one's environment, calls this program for the same database and schema.
+func (a *app) calledAs(info started) string {
+	words := program()
+	switch address, _ := a.givenURL(); {
+	case address == "":
+		if cmp.Or(a.dataDir, a.env("PELTON_DATA_DIR")) != "" {
+			words += " --data-dir " + shellWord(info.DataDir)
+		}
+	case address == info.DatabaseURL:
+		words = "DATABASE_URL=" + shellWord(address) + " " + words
+	}
+	if info.Schema != schema.DefaultName {
+		words += " --schema " + info.Schema
+	}
+	return words
 }
 
 // psql is the client program beside a private server, if it is there.

@@ -14,6 +14,12 @@ import (
 	"github.com/peltonq/pelton/internal/pgtest"
 )
 
+// devDir is a data directory that is not there yet.
+func devDir(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(pgtest.Dir(t), "dev")
+}
+
 // dev is a pelton dev with a data directory of the test's.
 type dev struct {
 	*process
@@ -54,7 +60,7 @@ func (d *dev) stop() {
 
 func TestDev(t *testing.T) {
 	t.Parallel()
-	dir := pgtest.Dir(t)
+	dir := devDir(t)
 	d := launchDev(t, dir)
 	fields(t, d.info, "event", "client", "endpoint", "database_url", "data_dir", "server_log", "postgres", "kinds")
 	if get(t, fmt.Sprint(d.info["endpoint"], "/readyz")) != 200 {
@@ -95,7 +101,7 @@ func TestDev(t *testing.T) {
 // A killed pelton dev leaves a stale process id and address behind, and a job that was running.
 func TestDevIsKilled(t *testing.T) {
 	t.Parallel()
-	dir := pgtest.Dir(t)
+	dir := devDir(t)
 	d := launchDev(t, dir)
 	s := d.shell()
 	id := s.command(`if [ "$PELTON_ATTEMPT" = 1 ]; then sleep 1000; fi; echo done`)
@@ -115,26 +121,73 @@ func TestDevIsKilled(t *testing.T) {
 	again.stop()
 }
 
+// The user's own address is not printed with its password, and the example works as it is printed where there is none to hide.
 func TestDevOnADatabaseOfTheUsers(t *testing.T) {
 	t.Parallel()
 	url := pgtest.Database(t)
-	p := launch(t, []string{"DATABASE_URL=" + url, "PELTON_DATA_DIR=" + t.TempDir()}, "dev", "--listen", "127.0.0.1:0")
+	p := launch(t, []string{"DATABASE_URL=" + url, "PELTON_DATA_DIR=" + t.TempDir(), "PELTON_SCHEMA=mine"}, "dev", "--listen", "127.0.0.1:0")
 	pgtest.Eventually(t, patience, func() bool { return strings.Contains(p.out.String(), "Ctrl-C stops.") }, "pelton dev to be ready")
-	if out := p.out.String(); !strings.Contains(out, "export DATABASE_URL='"+url+"'") || strings.Contains(out, "server log") {
+	shown := withoutPassword(url)
+	if out := p.out.String(); !strings.Contains(out, "export DATABASE_URL='"+shown+"'") || strings.Contains(out, "server log") {
 		t.Errorf("printed %q", out)
 	}
+	if out := p.out.String(); shown != url && (strings.Contains(out, url) || !strings.Contains(out, "with DATABASE_URL set to the whole address")) {
+		t.Errorf("printed the password, or nothing of the address: %q", out)
+	}
 	s := shellOn(t, url)
+	tryPrinted(t, p, s)
+	s.env["PELTON_SCHEMA"] = "mine"
 	s.waitState(s.enqueue("noop"), "completed")
+	p.signal(syscall.SIGHUP)
+	if code := p.exit(); code != exitOK {
+		t.Errorf("exit code is %d", code)
+	}
+}
+
+// tryPrinted does what pelton dev says another terminal can do, in the environment of a shell.
+func tryPrinted(t *testing.T, p *process, s *shell) {
+	t.Helper()
+	_, line, _ := strings.Cut(p.out.String(), "Try in another terminal")
+	_, line, _ = strings.Cut(line, "\n  ")
+	line, _, _ = strings.Cut(line, "\n")
+	before, command, found := strings.Cut(line, "pelton ")
+	if address, given := strings.CutPrefix(before, "DATABASE_URL="); given {
+		address, _, _ = strings.Cut(address, " ")
+		s.env["DATABASE_URL"] = strings.Trim(address, "'")
+	}
+	head, args, withArgs := strings.Cut(command, " --args '")
+	if !found || !withArgs {
+		t.Fatalf("no example in %q", p.out.String())
+	}
+	s.ok(append(strings.Fields(head), "--args", strings.TrimSuffix(args, "'"))...)
+}
+
+func TestDevPrintsAnExampleThatWorks(t *testing.T) {
+	t.Parallel()
+	dir := devDir(t)
+	p := launch(t, devEnvironment(dir)[1:], "dev", "--listen", "127.0.0.1:0", "--data-dir", dir, "--schema", "mine")
+	pgtest.Eventually(t, patience, func() bool { return strings.Contains(p.out.String(), "Ctrl-C stops.") }, "pelton dev to be ready")
+	tryPrinted(t, p, &shell{t: t, env: map[string]string{"HOME": t.TempDir()}})
 	p.signal(syscall.SIGTERM)
 	if code := p.exit(); code != exitOK {
 		t.Errorf("exit code is %d", code)
 	}
 }
 
+func TestDevLeavesOtherDirectoriesAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "letters.txt"), []byte("Dear all"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &shell{t: t, env: map[string]string{"HOME": t.TempDir()}}
+	s.fails(exitRefused, "holds other things (letters.txt)", "dev", "--data-dir", dir, "--listen", "127.0.0.1:0")
+}
+
 // When its database server dies, pelton dev says so and ends.
 func TestDevServerDies(t *testing.T) {
 	t.Parallel()
-	d := launchDev(t, pgtest.Dir(t))
+	d := launchDev(t, devDir(t))
 	text, err := os.ReadFile(filepath.Join(d.dir, "postgres", "postmaster.pid"))
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +226,7 @@ func TestDevPortIsTaken(t *testing.T) {
 
 func TestDevStopsBeforeItHasStarted(t *testing.T) {
 	t.Parallel()
-	p := launch(t, devEnvironment(pgtest.Dir(t)), "dev", "--listen", "127.0.0.1:0")
+	p := launch(t, devEnvironment(devDir(t)), "dev", "--listen", "127.0.0.1:0")
 	dataDir := filepath.Join(envValue(p, "PELTON_DATA_DIR"), "postgres.lock")
 	pgtest.Eventually(t, patience, func() bool { _, err := os.Stat(dataDir); return err == nil }, "the start to begin")
 	p.signal(syscall.SIGINT)

@@ -24,6 +24,9 @@ const stopPatience = 30 * time.Second
 
 // startPrivate starts pelton dev's own server in dir, making it if needed, with programs found here or downloaded.
 func (a *app) startPrivate(ctx context.Context, dir, binDir string) (*postgres.Cluster, error) {
+	if err := ownDirectory(dir); err != nil {
+		return nil, err
+	}
 	data := filepath.Join(dir, "postgres")
 	programs, err := a.programs(ctx, dir, data, binDir)
 	if err != nil {
@@ -41,6 +44,32 @@ func (a *app) startPrivate(ctx context.Context, dir, binDir string) (*postgres.C
 		return nil, errors.Join(err, stopPrivate(ctx, cluster))
 	}
 	return cluster, nil
+}
+
+// ownDirectory refuses a directory that holds something, and nothing of pelton dev's.
+func ownDirectory(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return refused(fmt.Errorf("data directory: %w", err))
+	}
+	other := ""
+	for _, e := range entries {
+		switch e.Name() {
+		case "postgres", "postgres.lock", "programs", filepath.Base(devFilePath(dir)):
+			return nil
+		case "lost+found": // of a disk of its own
+		default:
+			other = e.Name()
+		}
+	}
+	if other != "" {
+		return refused(fmt.Errorf("the data directory %s holds other things (%s) and no database of pelton dev's: give it a directory of its own with --data-dir",
+			dir, other))
+	}
+	return nil
 }
 
 // programs finds a server, of the version that made the data if there are any, or downloads one.

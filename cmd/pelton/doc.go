@@ -28,7 +28,7 @@
 //
 // # Signals
 //
-// dev, worker and server stop softly at the first SIGINT or SIGTERM: nothing new is begun, what has not begun is handed back
+// dev, worker and server stop softly at the first SIGINT, SIGTERM or SIGHUP: nothing new is begun, what has not begun is handed back
 // at once and uncounted, running jobs may end. After --shutdown-timeout, or at the second signal, the contexts of running
 // jobs are cancelled, and those that then fail are handed back uncounted.
 package main

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/loadtest"
 	"github.com/peltonq/pelton/schema"
 )
 
@@ -49,9 +51,12 @@ func (e *refusedError) Unwrap() error { return e.err }
 func refused(err error) error { return &refusedError{err} }
 
 // fail prints an error and returns the exit code.
-func (a *app) fail(cmd *cobra.Command, err error) int {
+func (a *app) fail(cmd *cobra.Command, args []string, err error) int {
 	code := exitCode(err)
 	text := a.explain(err)
+	if !a.json && code == exitUsage { // --json may stand behind the flag that could not be read
+		a.json = slices.ContainsFunc(args, func(arg string) bool { return arg == "--json" || arg == "--json=true" })
+	}
 	if code == exitUsage && cmd != nil && !a.json {
 		text += fmt.Sprintf("\nSee `%s --help`.", cmd.CommandPath())
 	}
@@ -79,11 +84,12 @@ func exitCode(err error) int {
 		connect  *pgconn.ConnectError
 		answered *pgconn.PgError
 		refused  *refusedError
+		measure  *loadtest.ConfigError
 	)
 	switch {
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &wrong), errors.As(err, &invalid), errors.As(err, &queue):
+	case errors.As(err, &wrong), errors.As(err, &invalid), errors.As(err, &queue), errors.As(err, &measure):
 		return exitUsage
 	case errors.Is(err, rivertype.ErrNotFound), errors.Is(err, flow.ErrNotFound):
 		return exitNotFound
@@ -115,7 +121,10 @@ func (a *app) explainConnect(err *pgconn.ConnectError) string {
 		return fmt.Sprintf("the database server at %s refused user %q on database %q: %s", where, c.User, c.Database, answered.Message)
 	}
 	advice := "Is the server running? `pelton dev` starts one; --database-url or DATABASE_URL names another."
+	given, from := a.givenURL()
 	switch {
+	case given != "" && !a.isDev:
+		advice = fmt.Sprintf("Is the server running? The address is that of %s; without it, that of a running `pelton dev` is taken.", from)
 	case a.isDev:
 		advice = "Without --database-url and DATABASE_URL, pelton dev runs a server of its own."
 	case a.fromDev != "":

@@ -46,6 +46,9 @@ resume.`,
 	f.StringVar(&many.path, "file", "", "enqueue the jobs of a `FILE` of JSON lines; - for stdin")
 	f.IntVar(&many.from, "from-line", 1, "with --file: begin with this line")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := positive(f, "priority", "max-attempts", "from-line"); err != nil {
+			return err
+		}
 		if f.Changed("file") {
 			return many.check(cmd, args, func() error {
 				return brief(func(ctx context.Context, _ []string) error { return a.enqueueFile(ctx, many) })(cmd, args)

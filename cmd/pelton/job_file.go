@@ -37,9 +37,6 @@ func (f enqueueFile) check(cmd *cobra.Command, args []string, then func() error)
 			return usagef("--%s and --file: the file's lines say it for each job", name)
 		}
 	}
-	if f.from < 1 {
-		return usagef("--from-line is %d, want 1 or more", f.from)
-	}
 	return then()
 }
 

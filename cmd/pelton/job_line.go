@@ -19,10 +19,10 @@ type jobLine struct {
 	Kind        string          `json:"kind"`
 	Args        json.RawMessage `json:"args"`
 	Queue       string          `json:"queue"`
-	Priority    int             `json:"priority"`
+	Priority    *int            `json:"priority"`
 	At          *time.Time      `json:"at"`
 	Tags        []string        `json:"tags"`
-	MaxAttempts int             `json:"max_attempts"`
+	MaxAttempts *int            `json:"max_attempts"`
 	Metadata    json.RawMessage `json:"metadata"`
 	UniqueKey   string          `json:"unique_key"`
 	Pending     bool            `json:"pending"`
@@ -51,8 +51,16 @@ func parseLine(text []byte) (*river.InsertManyParams, error) {
 	if err := checkBuiltIn(l.Kind, l.Args); err != nil {
 		return nil, err
 	}
-	opts := &river.InsertOpts{
-		Queue: l.Queue, Priority: l.Priority, Tags: l.Tags, MaxAttempts: l.MaxAttempts, Metadata: l.Metadata, Pending: l.Pending,
+	opts := &river.InsertOpts{Queue: l.Queue, Tags: l.Tags, Metadata: l.Metadata, Pending: l.Pending}
+	if l.Priority != nil {
+		if opts.Priority = *l.Priority; opts.Priority == 0 {
+			return nil, errors.New("priority is 0, want 1 (first) to 4")
+		}
+	}
+	if l.MaxAttempts != nil {
+		if opts.MaxAttempts = *l.MaxAttempts; opts.MaxAttempts == 0 {
+			return nil, errors.New("max_attempts is 0, want 1 or more")
+		}
 	}
 	if l.At != nil {
 		opts.ScheduledAt = *l.At

@@ -12,6 +12,7 @@ import (
 
 	"github.com/riverqueue/river/rivertype"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/joblog"
@@ -37,6 +38,7 @@ type logFlags struct {
 	follow     bool
 	head, tail int64
 	streams    []string
+	given      *pflag.FlagSet // all flags of the command
 }
 
 func (a *app) jobLogs() *cobra.Command {
@@ -60,6 +62,7 @@ the last run. --follow goes on until the run has ended, and waits for one that h
 		}),
 	}
 	flags := cmd.Flags()
+	f.given = flags
 	flags.IntVar(&f.run, "run", 0, "number of the run (default: the last)")
 	flags.BoolVarP(&f.follow, "follow", "f", false, "go on until the run has ended")
 	flags.Int64Var(&f.head, "head", 0, "only so many lines from the beginning")
@@ -84,11 +87,10 @@ func (f logFlags) options() (joblog.Options, error) {
 			}
 		}
 	}
+	if err := positive(f.given, "run", "head", "tail"); err != nil {
+		return o, err
+	}
 	switch {
-	case f.run < 0:
-		return o, usagef("--run is %d, want 1 or more", f.run)
-	case f.head < 0 || f.tail < 0:
-		return o, usagef("--head and --tail want a number of lines")
 	case f.head > 0 && f.tail > 0:
 		return o, usagef("--head and --tail: want one of them")
 	}

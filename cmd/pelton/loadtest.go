@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -13,7 +14,7 @@ func (a *app) loadtest() *cobra.Command {
 	return parent(&cobra.Command{
 		Use: "loadtest", Short: "Measure Pelton, side by side with River, on a private server", GroupID: groupRun,
 		Long: `Measure Pelton, side by side with River, on a private server that is started and removed again. The database of the other
-commands is not touched. With --json the last line is the report.`,
+commands is not touched. With --json stdout is the report, one line; progress and tables go to stderr.`,
 	}, a.drain(), a.wake(), a.idle(), a.flowLoad())
 }
 
@@ -22,16 +23,31 @@ func serverFlags(f *pflag.FlagSet, engines *[]string, bin *string, byDefault str
 	f.StringVar(bin, "postgres-bin", "", "`directory` of PostgreSQL's programs (default: looked for)")
 }
 
+// measure runs a measurement. With --json stdout is its report alone.
+func (a *app) measure(
+	f *pflag.FlagSet, run func(ctx context.Context, out io.Writer) (any, error), counts ...string,
+) func(*cobra.Command, []string) error {
+	return brief(func(ctx context.Context, _ []string) error {
+		if err := positive(f, counts...); err != nil {
+			return err
+		}
+		if !a.json {
+			_, err := run(ctx, a.stdout)
+			return err
+		}
+		report, err := run(ctx, a.stderr)
+		if err != nil {
+			return err
+		}
+		return a.document(report, nil)
+	})
+}
+
 func (a *app) drain() *cobra.Command {
 	var c loadtest.DrainConfig
 	cmd := &cobra.Command{
 		Use: "drain", Short: "Insert many no-op jobs in bulk, and work them off", Args: arguments(cobra.NoArgs),
 		Example: "  pelton loadtest drain --jobs 200000 --engine pelton,river --rounds 5",
-		RunE: brief(func(ctx context.Context, _ []string) error {
-			c.JSON = a.json
-			_, err := loadtest.Drain(ctx, c, a.stdout)
-			return err
-		}),
 	}
 	f := cmd.Flags()
 	serverFlags(f, &c.Engines, &c.PGBin, "both")
@@ -43,6 +59,7 @@ func (a *app) drain() *cobra.Command {
 	f.BoolVar(&c.PinWriter, "pin-writer", false, "keep a transaction that has enqueued open throughout")
 	f.StringVar(&c.CPUProfile, "cpuprofile", "", "write processor profiles to files with this `prefix`")
 	f.BoolVar(&c.Statements, "statements", false, "print the costliest statements")
+	cmd.RunE = a.measure(f, func(ctx context.Context, out io.Writer) (any, error) { return loadtest.Drain(ctx, c, out) }, "jobs", "rounds", "workers", "batch")
 	return cmd
 }
 
@@ -50,17 +67,13 @@ func (a *app) wake() *cobra.Command {
 	var c loadtest.WakeConfig
 	cmd := &cobra.Command{
 		Use: "wake", Short: "Measure how long an idle executor takes to start a job", Args: arguments(cobra.NoArgs),
-		RunE: brief(func(ctx context.Context, _ []string) error {
-			c.JSON = a.json
-			_, err := loadtest.Wake(ctx, c, a.stdout)
-			return err
-		}),
 	}
 	f := cmd.Flags()
 	serverFlags(f, &c.Engines, &c.PGBin, "both")
 	f.IntVar(&c.Inserts, "inserts", 0, "single inserts (default 100)")
 	f.DurationVar(&c.GapMin, "gap-min", 0, "shortest pause before an insert (default 100ms)")
 	f.DurationVar(&c.GapMax, "gap-max", 0, "longest pause before an insert (default 1s)")
+	cmd.RunE = a.measure(f, func(ctx context.Context, out io.Writer) (any, error) { return loadtest.Wake(ctx, c, out) }, "inserts")
 	return cmd
 }
 
@@ -68,16 +81,12 @@ func (a *app) idle() *cobra.Command {
 	var c loadtest.IdleConfig
 	cmd := &cobra.Command{
 		Use: "idle", Short: "Count what an idle executor asks of the database", Args: arguments(cobra.NoArgs),
-		RunE: brief(func(ctx context.Context, _ []string) error {
-			c.JSON = a.json
-			_, err := loadtest.Idle(ctx, c, a.stdout)
-			return err
-		}),
 	}
 	f := cmd.Flags()
 	serverFlags(f, &c.Engines, &c.PGBin, "pelton")
 	f.DurationVar(&c.For, "for", 0, "how long to count (default 1m)")
 	f.DurationVar(&c.Settle, "settle", 0, "time between the start of a client and the count (default 10s)")
+	cmd.RunE = a.measure(f, func(ctx context.Context, out io.Writer) (any, error) { return loadtest.Idle(ctx, c, out) }, "for")
 	return cmd
 }
 
@@ -85,16 +94,12 @@ func (a *app) flowLoad() *cobra.Command {
 	var c loadtest.FlowConfig
 	cmd := &cobra.Command{
 		Use: "flow", Short: "Run large and long flows: nodes a second, and the time from a node to the next", Args: arguments(cobra.NoArgs),
-		RunE: brief(func(ctx context.Context, _ []string) error {
-			c.JSON = a.json
-			_, err := loadtest.Flow(ctx, c, a.stdout)
-			return err
-		}),
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.PGBin, "postgres-bin", "", "`directory` of PostgreSQL's programs (default: looked for)")
 	f.IntVar(&c.Nodes, "nodes", 0, "nodes between the first and the last of a fan (default 10000)")
 	f.IntVar(&c.Chain, "chain", 0, "jobs that follow each other (default 200)")
 	f.IntVar(&c.Rounds, "rounds", 0, "rounds (default 3)")
+	cmd.RunE = a.measure(f, func(ctx context.Context, out io.Writer) (any, error) { return loadtest.Flow(ctx, c, out) }, "nodes", "chain", "rounds")
 	return cmd
 }

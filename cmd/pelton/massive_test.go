@@ -47,7 +47,7 @@ func TestMassiveProject(t *testing.T) {
 	} else {
 		project = project[:min(massivePart, len(project))]
 	}
-	d := launchDev(t, pgtest.Dir(t), "--queues", "default:30")
+	d := launchDev(t, devDir(t), "--queues", "default:30")
 	s := d.shell()
 	answer := s.object("job", "enqueue", "--file", projectLines(t, project))
 	if want := json.Number(fmt.Sprint(len(project))); answer["enqueued"] != want {

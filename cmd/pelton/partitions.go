@@ -34,11 +34,15 @@ func (a *app) partitions() *cobra.Command {
 		}),
 	}
 	var config schema.KeeperConfig
+	var given *pflag.FlagSet
 	maintain := &cobra.Command{
 		Use: "maintain", Short: "Make partitions ahead and drop those past their retention, once", Args: arguments(cobra.NoArgs),
 		Long: `Make partitions ahead and drop those past their retention. A pelton server does this by itself; this is for a person, or where no
 server may own the tables. What cannot have its locks is postponed, which is no error: run it again.`,
 		RunE: brief(func(ctx context.Context, _ []string) error {
+			if err := positive(given, retentionNames...); err != nil {
+				return err
+			}
 			return a.withKeeper(ctx, config, func(ctx context.Context, keeper *schema.Keeper) error {
 				report, err := keeper.Maintain(ctx)
 				if err != nil {
@@ -48,7 +52,8 @@ server may own the tables. What cannot have its locks is postponed, which is no 
 			})
 		}),
 	}
-	retentionFlags(maintain.Flags(), &config.Retention)
+	given = maintain.Flags()
+	retentionFlags(given, &config.Retention)
 	return parent(&cobra.Command{Use: "partitions", Short: "Look at partitions, or maintain them by hand", GroupID: groupOperate}, listing, maintain)
 }
 

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"os/signal"
 	"runtime/debug"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -44,7 +42,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return exitOK
 	}
-	return a.fail(ran, err)
+	return a.fail(ran, args, err)
 }
 
 func (a *app) root() *cobra.Command {
@@ -84,9 +82,9 @@ const (
 	groupOperate = "operate"
 )
 
-// interruptible ends ctx at the first SIGINT or SIGTERM, for commands that do one thing and return.
+// interruptible ends ctx at the first of stopSignals, for commands that do one thing and return.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	return signal.NotifyContext(ctx, stopSignals()...)
 }
 
 // brief wraps a command that does one thing: it is interruptible, and wrong arguments are told apart.

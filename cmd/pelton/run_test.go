@@ -30,7 +30,10 @@ func TestUsageErrorsSayWhatToDo(t *testing.T) {
 		{exitUsage, "name their ids, or a filter", []string{"dead", "redrive"}},
 		{exitUsage, "database URL: ", []string{"job", "list", "--database-url", "postgres://[bad"}},
 		{exitUnreachable, "127.0.0.1:1", []string{"job", "list", "--database-url", "postgres://127.0.0.1:1/x"}},
-		{exitUnreachable, "`pelton dev` starts one", []string{"job", "list", "--database-url", "postgres://127.0.0.1:1/x"}},
+		{
+			exitUnreachable, "The address is that of --database-url; without it, that of a running `pelton dev` is taken",
+			[]string{"job", "list", "--database-url", "postgres://127.0.0.1:1/x"},
+		},
 		{exitUnreachable, "pelton dev runs a server of its own", []string{"dev", "--database-url", "postgres://127.0.0.1:1/x"}},
 		{exitUsage, "start `pelton dev`", []string{"job", "list", "--data-dir", t.TempDir()}},
 	} {
@@ -43,11 +46,15 @@ func TestUsageErrorsSayWhatToDo(t *testing.T) {
 
 func TestErrorsAsJSON(t *testing.T) {
 	t.Parallel()
-	r := shellOn(t, "").try("", "job", "list", "--state", "x", "--json")
-	doc := parseLines(t, r.err)[0]
-	fields(t, doc, "error", "exit_code")
-	if r.code != exitUsage || r.out != "" {
-		t.Errorf("exit code %d, stdout %q", r.code, r.out)
+	for _, args := range [][]string{
+		{"job", "list", "--state", "x", "--json"}, {"job", "list", "--limit", "x", "--json"}, {"job", "--frob", "list", "--json"},
+	} {
+		r := shellOn(t, "").try("", args...)
+		doc := parseLines(t, r.err)[0]
+		fields(t, doc, "error", "exit_code")
+		if r.code != exitUsage || r.out != "" {
+			t.Errorf("%v: exit code %d, stdout %q", args, r.code, r.out)
+		}
 	}
 }
 

@@ -27,6 +27,9 @@ const (
 // defaultSlots is how many jobs of a queue run at once where the command line does not say.
 const defaultSlots = 10
 
+// maxSlots bounds it: jobs.QueueConfig.
+const maxSlots = 10_000
+
 // serving says what a long-running command does. Zero times mean the defaults of jobs.Config.
 type serving struct {
 	queues   string // "default:100,etl:10"; empty: no jobs are worked
@@ -44,10 +47,13 @@ type serving struct {
 	testKinds bool     // work jobs of kind test too
 
 	heartbeat, lease, poll time.Duration
+
+	given *pflag.FlagSet // all flags of the command
 }
 
 // flags are those that all long-running commands have.
 func (s *serving) flags(f *pflag.FlagSet) {
+	s.given = f
 	f.DurationVar(&s.shutdown, "shutdown-timeout", 30*time.Second, "how long running jobs may go on after the first signal")
 	f.BoolVar(&s.insecure, "insecure-listen", false, "allow --listen on an address that other machines can reach: anyone may read the metrics")
 	f.BoolVar(&s.pollOnly, "poll-only", false, "do without LISTEN, for a pooler in transaction mode")
@@ -70,14 +76,21 @@ func parseQueues(text string) (map[string]jobs.QueueConfig, error) {
 	if text == "" {
 		return queues, nil
 	}
+	wrong := func(part string) error { return usagef("--queues: %q: want NAME:JOBS, as in default:100", part) }
 	for part := range strings.SplitSeq(text, ",") {
 		name, count, counted := strings.Cut(strings.TrimSpace(part), ":")
 		slots := defaultSlots
 		if counted {
 			var err error
 			if slots, err = strconv.Atoi(count); err != nil {
-				return nil, usagef("--queues: %q: want NAME:JOBS, as in default:100", part)
+				return nil, wrong(part)
 			}
+		}
+		if name == "" {
+			return nil, wrong(part)
+		}
+		if slots < 1 || slots > maxSlots {
+			return nil, usagef("--queues: %q: want 1 to %d jobs at once", part, maxSlots)
 		}
 		if _, twice := queues[name]; twice {
 			return nil, usagef("--queues: queue %q is named twice", name)

@@ -12,7 +12,16 @@ import (
 	"github.com/peltonq/pelton/jobs"
 )
 
-// stops turns signals into the ends of two contexts: soft ends at the first SIGINT or SIGTERM, hard at the second.
+// stopSignals are those that stop a program. SIGHUP, of a terminal that is closed, is not among them where it is ignored, as under nohup.
+func stopSignals() []os.Signal {
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
+}
+
+// stops turns signals into the ends of two contexts: soft ends at the first of stopSignals, hard at the second.
 type stops struct {
 	soft, hard context.Context //nolint:containedctx // both are what this type is
 	release    func()
@@ -23,7 +32,7 @@ func listenForStops(ctx context.Context) *stops {
 	soft, endSoft := context.WithCancel(ctx)
 	hard, endHard := context.WithCancel(context.WithoutCancel(ctx))
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, stopSignals()...)
 	released, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)

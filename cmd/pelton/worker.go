@@ -14,7 +14,7 @@ import (
 func (a *app) worker() *cobra.Command {
 	var s serving
 	cmd := &cobra.Command{
-		Use:     "worker --queues default:100,etl:10",
+		Use:     "worker",
 		Short:   "Work jobs of the built-in kinds",
 		GroupID: groupRun,
 		Long: `Work jobs of the built-in kinds (command, noop) from the queues given, so many at once as the numbers say.
@@ -24,6 +24,9 @@ partitions) are those of pelton server; run at least one.`,
 		Example: "  pelton worker --queues default:100,etl:10",
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := s.check(); err != nil {
+				return err
+			}
 			stop := listenForStops(cmd.Context())
 			defer stop.release()
 			address, err := a.address()
@@ -55,6 +58,9 @@ endpoint. Any number of servers may run at once. With --worker this process also
 			}
 			if !work {
 				s.queues = ""
+			}
+			if err := s.check(); err != nil {
+				return err
 			}
 			stop := listenForStops(cmd.Context())
 			defer stop.release()

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// positive refuses flags that were given a number or a time that is not above zero. Not given, they stand for a default, which is
+// not what somebody means who says 0.
+func positive(f *pflag.FlagSet, names ...string) error {
+	for _, name := range names {
+		if !f.Changed(name) {
+			continue
+		}
+		text := f.Lookup(name).Value.String()
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n < 1 {
+			return usagef("--%s is %s, want 1 or more", name, text)
+		}
+		if d, err := time.ParseDuration(text); err == nil && d <= 0 {
+			return usagef("--%s is %s, want a time above zero", name, text)
+		}
+	}
+	return nil
+}
+
+// retentionNames are the flags of retentionFlags.
+var retentionNames = []string{"keep-jobs", "keep-logs", "keep-dead", "keep-audit"}
+
+// check refuses what flags of a long-running command cannot mean, before anything is begun.
+func (s *serving) check() error {
+	if err := positive(s.given, append([]string{"heartbeat", "lease", "poll-interval"}, retentionNames...)...); err != nil {
+		return err
+	}
+	if s.shutdown < 0 {
+		return usagef("--shutdown-timeout is %v, want 0 or more", s.shutdown)
+	}
+	if s.queues == "" && s.given.Changed("queues") {
+		return usagef("--queues is empty: name the queues to work, as in default:100,etl:10")
+	}
+	if _, err := parseQueues(s.queues); err != nil {
+		return err
+	}
+	if s.listen == "" {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(s.listen)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
+	if err != nil {
+		return usagef("--listen is %q, want HOST:PORT, as in 127.0.0.1:8080", s.listen)
+	}
+	return nil
+}

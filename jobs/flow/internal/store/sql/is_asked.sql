@@ -1,2 +1,0 @@
--- Tells whether reports wait for a run.
-SELECT EXISTS (SELECT FROM pelton.flow_report WHERE run_id = $1) AS asked
