@@ -16,7 +16,6 @@ import (
 	"github.com/peltonq/pelton/jobs/flow/internal/decide"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 	"github.com/peltonq/pelton/jobs/flow/internal/notice"
-	"github.com/peltonq/pelton/jobs/flow/internal/param"
 	"github.com/peltonq/pelton/jobs/flow/internal/store"
 	"github.com/peltonq/pelton/jobs/internal/mark"
 )
@@ -54,6 +53,7 @@ func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) 
 		if err != nil {
 			return err
 		}
+		l.now = now
 		s := &step{e: e, tx: tx, l: l, now: now, effects: decide.Effects{FirstFailure: decide.None}}
 		if err := s.take(ctx, reports); err != nil {
 			return err
@@ -544,7 +544,7 @@ func (s *step) start(ctx context.Context) error {
 func (s *step) jobOf(n int) (river.InsertManyParams, error) {
 	l, m := s.l, s.l.machine
 	spec, state := m.Spec(n), m.Node(n)
-	args, err := s.e.c.argsOf(l, n, s.scopes(n))
+	args, err := s.e.c.argsOf(l, n, l.scopes(n))
 	if err != nil {
 		return river.InsertManyParams{}, err
 	}
@@ -580,63 +580,6 @@ func (s *step) timeout(n int, spec *graph.Node) float64 {
 		}
 	}
 	return limit.Seconds()
-}
-
-// scopes are where a node's parameters come from.
-func (s *step) scopes(n int) param.Scopes {
-	l, m := s.l, s.l.machine
-	node := param.Node{Number: n, Outputs: func(p int) map[string]string { return m.Node(p).Outputs }, Runtime: s.runtime(n)}
-	if m.IsInstance(n) {
-		state := m.Node(n)
-		node.Number, node.Item = state.Template, &param.Item{Index: state.Index, Value: state.Item}
-	}
-	return param.ForNode(l.graph, param.Run{Params: l.options.Params, Nodes: l.options.NodeParams}, node)
-}
-
-// runtime are the properties that the engine sets.
-func (s *step) runtime(n int) map[string]string {
-	l, m := s.l, s.l.machine
-	path := m.Path(n)
-	start := s.now
-	if l.run.StartedAt != nil {
-		start = *l.run.StartedAt
-	}
-	start = start.In(time.Local) //nolint:gosmopolitan // a data team's scripts want the zone of the place
-	spec := m.Spec(n)
-	names := func(numbers []int) string {
-		var list []string
-		for _, i := range numbers {
-			list = append(list, nameOf(l.graph.Nodes[i].Path))
-		}
-		return strings.Join(list, ",")
-	}
-	nested := l.run.Flow
-	if i := strings.LastIndexByte(path, ':'); i >= 0 {
-		nested += ":" + path[:i]
-	}
-	return map[string]string{
-		"azkaban.flow.execid":             strconv.FormatInt(l.run.ID, 10),
-		"azkaban.flow.flowid":             l.run.Flow,
-		"azkaban.flow.projectname":        l.run.Project,
-		"azkaban.flow.projectversion":     strconv.Itoa(l.run.Version),
-		"azkaban.flow.submituser":         l.run.CreatedBy,
-		"azkaban.flow.uuid":               fmt.Sprintf("%s-%s-%d", l.run.Project, l.run.Flow, l.run.ID),
-		"azkaban.flow.nested.path":        nested + ":" + nameOf(path),
-		"azkaban.flow.start.timestamp":    start.Format("2006-01-02T15:04:05.000-07:00"),
-		"azkaban.flow.start.year":         start.Format("2006"),
-		"azkaban.flow.start.month":        start.Format("01"),
-		"azkaban.flow.start.day":          start.Format("02"),
-		"azkaban.flow.start.hour":         start.Format("15"),
-		"azkaban.flow.start.minute":       start.Format("04"),
-		"azkaban.flow.start.second":       start.Format("05"),
-		"azkaban.flow.start.millisecond":  start.Format("000"),
-		"azkaban.flow.start.milliseconds": start.Format("000"),
-		"azkaban.flow.start.timezone":     start.Format("MST"),
-		"azkaban.job.id":                  nameOf(path),
-		"azkaban.job.attempt":             strconv.Itoa(m.Node(n).Attempt),
-		"azkaban.job.innodes":             names(spec.Parents),
-		"azkaban.job.outnodes":            names(l.children[l.numberOf(n)]),
-	}
 }
 
 // nameOf is the last part of a path.

@@ -75,9 +75,8 @@ func (b *Builder) Param(key, value string) *Builder {
 	return b
 }
 
-// OnFailure sets what becomes of a run when a node has failed: finish_current, cancel_all or finish_possible. Defaults to
-// finish_current.
-func (b *Builder) OnFailure(action graph.OnFailure) *Builder {
+// OnFailure sets what becomes of a run when a node has failed. Defaults to FinishCurrent.
+func (b *Builder) OnFailure(action OnFailure) *Builder {
 	b.opts.OnFailure = action
 	return b
 }

@@ -45,7 +45,7 @@ func (noopArgs) Kind() string { return "noop" }
 func TestBuilderMakesTheGraph(t *testing.T) {
 	t.Parallel()
 	inner := New("inner").Param("x", "1").Noop("first").Job("second", plainArgs{1, "${x}"}).After("first")
-	f, err := New("all").Param("retries", "2").OnFailure(graph.CancelAll).MaxParallel(3).
+	f, err := New("all").Param("retries", "2").OnFailure(CancelAll).MaxParallel(3).
 		Command("a", "echo 1", "echo 2").With("env.X", "y").Queue("heavy").Priority(1).Timeout(time.Minute).
 		Job("b", richArgs{}).After("a", "a").ForEach().
 		Job("c", richArgs{}).After("a").Queue("other").Priority(2).Retry(Retry{Max: 1, Backoff: time.Second, MaxBackoff: time.Minute, Jitter: 0.1}).

@@ -207,3 +207,18 @@ func TestCases12And13AreRefused(t *testing.T) {
 		t.Errorf("%d rows were stored (%v)", rows, err)
 	}
 }
+
+// A condition sees a job's inputs where it has no output of that name.
+func TestConditionOnAnInput(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	h.push(yaml(t, `
+config: {size: "12"}
+nodes:
+  - {name: a, type: test, config: {double: "$(${size}*2)"}}
+  - {name: b, type: test, dependsOn: [a], condition: "${a:double} == 24"}
+  - {name: c, type: test, dependsOn: [a], condition: "${a:size} > 12"}
+  - {name: d, type: test, dependsOn: [b, c], condition: one_success}
+`))
+	equal(t, "run", h.ended(h.start("f", flow.Options{})), "SUCCEEDED: a=SUCCEEDED b=SUCCEEDED c=CANCELLED d=SUCCEEDED")
+}

@@ -20,7 +20,8 @@ type loaded struct {
 	options  Options
 	machine  *decide.Machine
 	rows     []store.Node
-	children [][]int // by node
+	children [][]int   // by node
+	now      time.Time // the database's, of the step under way
 	used     time.Time
 	ended    bool
 }
@@ -75,8 +76,11 @@ func (c *Client) read(ctx context.Context, db store.DB, run store.Run) (*loaded,
 			return nil, fmt.Errorf("node %s of run %d: %w", l.rows[i].Path, run.ID, err)
 		}
 	}
-	l.machine, err = plan.Machine(decide.Run{Status: status, Settings: l.settings()}, nodes)
-	return l, err
+	if l.machine, err = plan.Machine(decide.Run{Status: status, Settings: l.settings()}, nodes); err != nil {
+		return nil, err
+	}
+	l.machine.UseInputs(l.input)
+	return l, nil
 }
 
 // settings are the flow's, where the run's options do not say otherwise.

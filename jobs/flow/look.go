@@ -72,7 +72,7 @@ func (c *Client) Get(ctx context.Context, run int64) (*RunDetail, error) {
 	return &RunDetail{r, nodes}, nil
 }
 
-// Ended waits until a run has ended or ctx has, and returns the run; changed, if not nil, is told of it each time it has moved.
+// Ended waits until a run has ended, with all that was asked of it before, or until ctx has, and returns the run; changed, if not nil, is told of it each time it has moved.
 func (c *Client) Ended(ctx context.Context, run int64, changed func(*RunDetail)) (*RunDetail, error) {
 	step := int64(-1)
 	for wait := firstLook; ; wait = min(2*wait, lastLook) {
@@ -93,7 +93,13 @@ func (c *Client) Ended(ctx context.Context, run int64, changed func(*RunDetail))
 				changed(detail)
 			}
 			if detail.EndedAt != nil {
-				return detail, nil
+				asked, err := c.store.Asked(ctx, run)
+				if err != nil {
+					return nil, fmt.Errorf("run %d: %w", run, err)
+				}
+				if !asked { // what is asked may make it live again
+					return c.Get(ctx, run)
+				}
 			}
 		}
 		if !sleep(ctx, wait) {

@@ -223,7 +223,18 @@ func TestDirectory(t *testing.T) {
 			t.Errorf("contents changed to %q: %v", text, err)
 		}
 	}
-	if err := b.Close(); err != nil {
+	// Nor is it read to an end that may never come.
+	if err := os.WriteFile(filepath.Join(dir, "a"), make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := b.Files[0].Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := io.Copy(io.Discard, r); n > b.Files[0].Size || !errors.Is(err, bundle.ErrChanged) {
+		t.Errorf("%d bytes of a file of %d were read: %v", n, b.Files[0].Size, err)
+	}
+	if err := errors.Join(r.Close(), b.Close()); err != nil {
 		t.Error(err)
 	}
 
@@ -284,4 +295,42 @@ func FuzzZip(f *testing.F) {
 			}
 		}
 	})
+}
+
+// growing is a file system whose files are longer than their sizes say, as one is that is being written.
+type growing struct{ fstest.MapFS }
+
+func (g growing) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := g.MapFS.ReadDir(name)
+	for i, e := range entries {
+		entries[i] = small{e}
+	}
+	return entries, err
+}
+
+type small struct{ fs.DirEntry }
+
+func (s small) Info() (fs.FileInfo, error) {
+	info, err := s.DirEntry.Info()
+	return smallInfo{info}, err
+}
+
+type smallInfo struct{ fs.FileInfo }
+
+func (smallInfo) Size() int64 { return 1 }
+
+func TestSizesAreCounted(t *testing.T) {
+	t.Parallel()
+	fsys := growing{fstest.MapFS{"a": {Data: []byte("12345")}, "b": {Data: []byte("12345")}}}
+	for limits, want := range map[bundle.Limits]int{
+		{File: 5, Total: 10}: 0, {File: 4, Total: 10}: 1, {File: 5, Total: 9}: 1,
+	} {
+		b, faults, err := bundle.Dir(fsys, limits)
+		if err != nil || len(faults) != want || (b == nil) != (want > 0) {
+			t.Errorf("%+v: faults %v, error %v", limits, faults, err)
+		}
+		if b != nil && b.Files[0].Size != 5 {
+			t.Errorf("size %d, want what was read", b.Files[0].Size)
+		}
+	}
 }

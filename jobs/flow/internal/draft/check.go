@@ -9,9 +9,12 @@ import (
 
 // Check returns the graphs of a project, or everything that is wrong with it. Its flows come out sorted by name.
 func Check(p *Project, rules Rules) (*graph.Project, []graph.Fault) {
-	c := &checker{project: p, rules: rules.withDefaults(), edges: map[*Set][][]int{}, flows: map[string]*Flow{}, parts: map[*Flow][]int{}}
+	c := &checker{project: p, rules: rules.withDefaults(), edges: map[*Set][][]int{}, flows: map[string]*Flow{}, parts: map[*Flow][]int{}, jobs: map[string]int{}}
 	c.names()
 	if p.Jobs != nil {
+		for i, n := range p.Jobs.Nodes {
+			c.jobs[n.Name] = i
+		}
 		c.set(p.Jobs, "", nil)
 	}
 	for _, shared := range p.Shared {
@@ -25,8 +28,10 @@ func Check(p *Project, rules Rules) (*graph.Project, []graph.Fault) {
 	if len(c.faults) > 0 {
 		return nil, c.faults
 	}
-	if c.embedding(); len(c.faults) == 0 {
-		c.sizes()
+	for _, step := range []func(){c.split, c.embedding, c.sizes} {
+		if step(); len(c.faults) > 0 {
+			break
+		}
 	}
 	if len(c.faults) > 0 {
 		return nil, c.faults
@@ -39,6 +44,7 @@ type checker struct {
 	rules   Rules
 	flows   map[string]*Flow
 	edges   map[*Set][][]int // parents of each node of a set, by number
+	jobs    map[string]int   // Flow 1.0: numbers of all jobs
 	parts   map[*Flow][]int  // Flow 1.0: numbers of the jobs that are a flow's
 	faults  []graph.Fault
 }
@@ -104,7 +110,12 @@ func (c *checker) set(s *Set, prefix string, inherited []graph.Config) {
 	}
 	c.conditions(s, prefix, numbers)
 	for _, n := range s.Nodes {
-		c.node(n, s, prefix, inherited)
+		c.node(n, prefix, inherited)
+		if m := instance.FindStringSubmatch(n.Name); m != nil {
+			if i, ok := numbers[m[1]]; ok && s.Nodes[i].ForEach != nil {
+				c.fault(n, prefix, "name", "name %q is that of an instance of %s, which has for_each", n.Name, m[1])
+			}
+		}
 	}
 }
 
@@ -183,7 +194,7 @@ func (c *checker) fault(n *Node, prefix, key, format string, args ...any) {
 
 func (c *checker) report(f graph.Fault, format string, args ...any) {
 	f.Reason = fmt.Sprintf(format, args...)
-	c.faults = append(c.faults, f)
+	c.faults = keep(c.faults, f)
 }
 
 func (l Lines) of(key string, otherwise int) int {

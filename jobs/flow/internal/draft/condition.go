@@ -1,7 +1,6 @@
 package draft
 
 import (
-	"math/bits"
 	"slices"
 
 	"github.com/peltonq/pelton/jobs/flow/internal/cond"
@@ -50,17 +49,19 @@ func notAncestors(parents [][]int, uses []use) []string {
 	if len(order) < len(parents) {
 		return reasons // on a cycle everything is everything's ancestor; the cycle is the fault
 	}
-	bit := map[int]int{}
+	bit, referred := make([]int, len(parents)), 0 // of nodes that are referred to, from 1
 	for _, u := range uses {
-		if _, ok := bit[u.of]; !ok {
-			bit[u.of] = len(bit)
+		if bit[u.of] == 0 {
+			referred++
+			bit[u.of] = referred
 		}
 	}
 	above, below := make([]uint64, len(parents)), make([]uint64, len(parents))
-	for block := 0; block < len(bit); block += bits.UintSize {
+	const block = 64
+	for first := 1; first <= referred; first += block {
 		mask := func(node int) uint64 {
-			if b, ok := bit[node]; ok && b/bits.UintSize == block/bits.UintSize {
-				return 1 << (b % bits.UintSize)
+			if b := bit[node] - first; b >= 0 && b < block {
+				return 1 << b
 			}
 			return 0
 		}

@@ -9,6 +9,25 @@ import (
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 )
 
+// split finds the jobs of each flow of a Flow 1.0 project, unless they are too many.
+func (c *checker) split() {
+	if c.project.Jobs == nil {
+		return
+	}
+	total := 0
+	for _, f := range c.project.Flows {
+		c.parts[f] = graph.Closure(c.edges[c.project.Jobs], c.jobs[f.End])
+		if total += len(c.parts[f]); total > graph.MaxTotal {
+			c.tooMany()
+			return
+		}
+	}
+}
+
+func (c *checker) tooMany() {
+	c.report(graph.Fault{}, "the flows have more than %d nodes together", graph.MaxTotal)
+}
+
 // embedding looks for flows that embed themselves, by themselves or through others (Flow 1.0).
 func (c *checker) embedding() {
 	if c.project.Jobs == nil {
@@ -67,13 +86,7 @@ func (c *checker) part(f *Flow) (*Set, []int) {
 	if f.Nodes != nil {
 		return f.Nodes, nil
 	}
-	part, ok := c.parts[f]
-	if !ok {
-		end := slices.IndexFunc(c.project.Jobs.Nodes, func(n *Node) bool { return n.Name == f.End })
-		part = graph.Closure(c.edges[c.project.Jobs], end)
-		c.parts[f] = part
-	}
-	return c.project.Jobs, part
+	return c.project.Jobs, c.parts[f]
 }
 
 // size is how large a flow is with all that it embeds.
@@ -113,7 +126,7 @@ func (c *checker) sizes() {
 		}
 	}
 	if len(c.faults) == 0 && total > graph.MaxTotal {
-		c.report(graph.Fault{}, "the flows have %d nodes together, at most %d are allowed", total, graph.MaxTotal)
+		c.tooMany()
 	}
 }
 

@@ -36,7 +36,7 @@ func badName(name, format string) string {
 }
 
 // node checks one node, and what is in it.
-func (c *checker) node(n *Node, s *Set, prefix string, inherited []graph.Config) {
+func (c *checker) node(n *Node, prefix string, inherited []graph.Config) {
 	fault := func(key, format string, args ...any) { c.fault(n, prefix, key, format, args...) }
 	if reason := badName(n.Name, c.project.Format); reason != "" {
 		fault("name", "name %q %s", n.Name, reason)
@@ -61,7 +61,7 @@ func (c *checker) node(n *Node, s *Set, prefix string, inherited []graph.Config)
 		fault("java.class", "java.class is missing")
 	}
 	c.config(n.Config, fault)
-	c.extensions(n, s, fault)
+	c.extensions(n, fault)
 	c.contents(n, prefix, inherited, fault)
 }
 
@@ -87,20 +87,16 @@ func (c *checker) embeds(n *Node, fault faultFunc) {
 	case n.Embeds == "":
 		fault("flow.name", "flow.name is missing: it names the flow to embed")
 	case c.flows[n.Embeds] != nil:
-	case hasNode(c.project.Jobs, n.Embeds):
+	case c.isJob(n.Embeds):
 		fault("flow.name", "flow.name is %q, which is no flow: other jobs depend on that job; root.node=true in it makes it a flow too", n.Embeds)
 	default:
 		fault("flow.name", "flow.name is %q, but the project has no such flow", n.Embeds)
 	}
 }
 
-func hasNode(s *Set, name string) bool {
-	for _, n := range s.Nodes {
-		if n.Name == name {
-			return true
-		}
-	}
-	return false
+func (c *checker) isJob(name string) bool {
+	_, ok := c.jobs[name]
+	return ok
 }
 
 // instance is how the instances of a for_each are named.
@@ -110,7 +106,7 @@ var instance = regexp.MustCompile(`^(.+)\[\d+\]$`)
 var queueName = regexp.MustCompile(`^[a-z0-9]+([_|-][a-z0-9]+)*$`)
 
 // extensions checks the keys that Azkaban does not have.
-func (c *checker) extensions(n *Node, s *Set, fault faultFunc) {
+func (c *checker) extensions(n *Node, fault faultFunc) {
 	if n.Queue != "" && (len(n.Queue) > 64 || !queueName.MatchString(n.Queue)) {
 		fault("queue", "queue %q: want up to 64 lower-case letters and digits, separated by single _ or -", n.Queue)
 	}
@@ -129,13 +125,6 @@ func (c *checker) extensions(n *Node, s *Set, fault faultFunc) {
 		fault("retry", "max_backoff is shorter than backoff")
 	case !(r.Jitter >= 0 && r.Jitter <= 1):
 		fault("retry", "jitter is %v, want 0 to 1", r.Jitter)
-	}
-	if m := instance.FindStringSubmatch(n.Name); m != nil {
-		for _, other := range s.Nodes {
-			if other.Name == m[1] && other.ForEach != nil {
-				fault("name", "name %q is that of an instance of %s, which has for_each", n.Name, m[1])
-			}
-		}
 	}
 	c.forEach(n, fault)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 )
@@ -23,16 +24,28 @@ type Place struct {
 
 // Fault adds something that is wrong.
 func (r *Report) Fault(at Place, format string, args ...any) {
-	r.Faults = append(r.Faults, at.say(format, args))
+	r.Faults = keep(r.Faults, at.say(format, args))
 }
 
 // Note adds something that behaves otherwise than its author may think.
 func (r *Report) Note(at Place, format string, args ...any) {
-	r.Notes = append(r.Notes, at.say(format, args))
+	r.Notes = keep(r.Notes, at.say(format, args))
 }
 
 func (at Place) say(format string, args []any) graph.Fault {
 	return graph.Fault{File: at.File, Line: at.Line, Node: at.Node, Reason: fmt.Sprintf(format, args...)}
+}
+
+// keep adds a fault or a note, its reason shortened, unless there are more than anybody will read.
+func keep(list []graph.Fault, f graph.Fault) []graph.Fault {
+	const most, longest = 20_000, 2000
+	if len(list) >= most {
+		return list
+	}
+	if len(f.Reason) > longest {
+		f.Reason = strings.ToValidUTF8(f.Reason[:longest], "") + "..."
+	}
+	return append(list, f)
 }
 
 // Sorted returns faults or notes by file, line, node and reason, each once, and no more than a person can read.

@@ -93,10 +93,6 @@ func TestLimits(t *testing.T) {
 		nodes := strings.Repeat(fmt.Sprintf("{name: x, type: flow, nodes: *%d}, ", level-1), 10)
 		aliases += fmt.Sprintf("  - {name: l%d, type: flow, nodes: &%d [%s]}\n", level, level, nodes)
 	}
-	var many strings.Builder
-	for i := range graph.MaxNodes + 1 {
-		fmt.Fprintf(&many, "- {name: %d, type: noop}\n", i)
-	}
 	for name, c := range map[string]struct {
 		files fstest.MapFS
 		want  string // among the faults
@@ -104,10 +100,9 @@ func TestLimits(t *testing.T) {
 		"deep enough":       {chain(graph.MaxDepth), ""},
 		"too deep":          {chain(graph.MaxDepth + 1), "f51.job: flow f51 embeds flows 51 deep, at most 50 are allowed"},
 		"long path":         {long, "has a node whose path is 1205 bytes long, at most 1000 are allowed"},
-		"many roots":        {roots(900), ""},
-		"too many roots":    {roots(1100), "the flows have 605550 nodes together, at most 500000 are allowed"},
+		"many roots":        {roots(100), ""},
+		"too many roots":    {roots(1100), "the flows have more than 500000 nodes together"},
 		"aliases of nodes":  {flow2Files(aliases), "a.flow: its aliases stand for too many values"},
-		"too many nodes":    {flow2Files("nodes:\n" + many.String()), "more than 100000 nodes"},
 		"too large a file":  {flow2Files("#" + strings.Repeat(" ", 8<<20)), "a.flow: has 8388609 bytes, a file of this kind may have 8388608"},
 		"too deep in lists": {flow2Files("nodes: " + strings.Repeat("[", 5000)), "a.flow"},
 		"too deep in YAML":  {flow2Files(strings.Repeat("{a: ", 300) + strings.Repeat("}", 300)), "a.flow"},
@@ -134,7 +129,7 @@ func TestSharedKeysAreBounded(t *testing.T) {
 		fmt.Fprintf(&keys, "key%d=value\n", i)
 	}
 	fsys := fstest.MapFS{"a.properties": text("%s", keys.String()), "a.job": text("type=noop")}
-	for i := range 200 {
+	for i := range 100 {
 		dir := fmt.Sprintf("dir%d/", i)
 		fsys[dir+"b.properties"], fsys[dir+fmt.Sprintf("b%d.job", i)] = text("x=y"), text("type=noop")
 	}
@@ -148,15 +143,15 @@ func TestManyConditions(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	b.WriteString("nodes:\n- {name: n0, type: noop}\n")
-	const nodes = 20_000
+	const nodes = 3000
 	for i := 1; i < nodes; i++ {
 		fmt.Fprintf(&b, "- {name: n%d, type: noop, dependsOn: [n%d], condition: \"${n%d:x} == 1\"}\n", i, i-1, i/2)
 	}
 	if got := faultsOf(t, flow2Files(b.String())); got != "" {
 		t.Errorf("got %.300q", got)
 	}
-	wrong := strings.Replace(b.String(), "${n5000:x}", "${n10002:x}", 1)
-	if got := faultsOf(t, flow2Files(wrong)); !strings.Contains(got, `n10000: condition: refers to "n10002", which runs after it`) {
+	wrong := strings.Replace(b.String(), "${n750:x}", "${n1502:x}", 1)
+	if got := faultsOf(t, flow2Files(wrong)); !strings.Contains(got, `n1500: condition: refers to "n1502", which runs after it`) {
 		t.Errorf("got %.300q", got)
 	}
 }

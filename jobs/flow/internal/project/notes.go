@@ -20,7 +20,16 @@ func notes(d *draft.Project, report *draft.Report) {
 		config(s.Config, about{report: report, at: draft.Place{File: s.File}, lines: s.Lines})
 	}
 	if d.Jobs != nil {
+		ends := make(map[string]bool, len(d.Flows))
+		for _, f := range d.Flows {
+			ends[f.End] = true
+		}
 		set(d.Jobs, "", nil, report)
+		for _, n := range d.Jobs.Nodes {
+			if !ends[n.Name] {
+				ofFlows(n, n.Name, report, "in the last job of a flow, or in .properties")
+			}
+		}
 	}
 	for _, f := range d.Flows {
 		a := about{report: report, at: draft.Place{File: f.File}, lines: f.Lines}
@@ -28,6 +37,7 @@ func notes(d *draft.Project, report *draft.Report) {
 		trigger(f.Trigger, a)
 		if f.Nodes != nil {
 			set(f.Nodes, "", []graph.Config{f.Config}, report)
+			each(f.Nodes, "", func(n *draft.Node, path string) { ofFlows(n, path, report, "in the config of the whole flow") })
 		}
 	}
 }
@@ -77,9 +87,35 @@ func set(s *draft.Set, prefix string, around []graph.Config, report *draft.Repor
 	}
 }
 
+// each visits the nodes of a set and those within them.
+func each(s *draft.Set, prefix string, visit func(n *draft.Node, path string)) {
+	for _, n := range s.Nodes {
+		visit(n, prefix+n.Name)
+		if n.Nodes != nil {
+			each(n.Nodes, prefix+n.Name+":", visit)
+		}
+	}
+}
+
+// flowKeys are those that say something about a whole flow.
+var flowKeys = []string{"failure.action", "failure.emails", "flow.num.job.threads", "flowPriority", "notify.emails", "success.emails"}
+
+// ofFlows notes keys of a node that only count elsewhere.
+func ofFlows(n *draft.Node, path string, report *draft.Report, where string) {
+	for _, key := range flowKeys {
+		if _, ok := n.Config[key]; ok {
+			a := about{report: report, at: draft.Place{File: n.File, Line: n.Line, Node: path}, lines: n.Lines}
+			a.note(key, "%s is not used here: it counts %s", key, where)
+		}
+	}
+}
+
 func trigger(t *graph.Trigger, a about) {
 	if t == nil {
 		return
+	}
+	if t.Schedule != "" {
+		a.note("trigger", "the schedule %q is kept, but starts nothing: start the flow from outside", t.Schedule)
 	}
 	if len(t.DependsOn) > 0 {
 		a.note("trigger", "triggerDependencies (%s) are not supported: the flow does not wait for them", strings.Join(t.DependsOn, ", "))
@@ -118,7 +154,7 @@ func config(c graph.Config, a about) {
 		if strings.HasPrefix(key, "azkaban.flow") || strings.HasPrefix(key, "azkaban.job") {
 			a.note(key, "%s is set by the run: what the config says is not used", key)
 		}
-		for _, p := range slices.Compact(parameter.FindAllString(value, -1)) {
+		for _, p := range slices.Compact(parameter.FindAllString(value, 100)) {
 			if !plainName.MatchString(p) {
 				a.note(key, "%s: %s is left as it is: names of parameters have letters, digits, _ and . only", key, p)
 			}

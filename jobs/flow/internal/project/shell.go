@@ -12,13 +12,14 @@ var shells = []string{"sh", "bash", "dash", "ksh", "zsh", "ash"}
 // surprises says what in a command line would work in a shell and does not without one. A character behind quotes is data for
 // everybody, except for a variable in double quotes.
 func surprises(line string) []string {
+	line = strings.TrimSpace(line)
 	words := strings.Fields(line)
 	if len(words) > 1 && slices.Contains(shells, path.Base(words[0])) && strings.HasPrefix(words[1], "-") && strings.HasSuffix(words[1], "c") {
 		return nil
 	}
 	var found []string
 	add := func(what string) {
-		if !slices.Contains(found, what) {
+		if len(found) < 20 && !slices.Contains(found, what) {
 			found = append(found, what)
 		}
 	}
@@ -60,7 +61,7 @@ func surprises(line string) []string {
 			add("curly quotes (“ ” ‘ ’) are letters: words are split inside them")
 		case r == '~' && (i == 0 || runes[i-1] == ' ') && (at(i+1) == '/' || at(i+1) == ' ' || at(i+1) == 0):
 			add("~ is not the home directory" + instead)
-		case r == '\n' && strings.TrimSpace(string(runes[i:])) != "":
+		case r == '\n':
 			add("several lines are one command: a line's end separates words only")
 		}
 	}
@@ -74,8 +75,9 @@ func isLetter(r rune) bool { return r == '_' || r >= 'a' && r <= 'z' || r >= 'A'
 
 // variable returns the variable that a text begins with.
 func variable(text []rune) string {
+	const longest = 60
 	end := 1
-	for end < len(text) && (isLetter(text[end]) || text[end] >= '0' && text[end] <= '9') {
+	for end < min(longest, len(text)) && (isLetter(text[end]) || text[end] >= '0' && text[end] <= '9') {
 		end++
 	}
 	return string(text[:end])

@@ -237,6 +237,12 @@ func (s *Store) Ask(ctx context.Context, db DB, run int64, node int, action stri
 	return err
 }
 
+// Asked tells whether something is still to happen to a run.
+func (s *Store) Asked(ctx context.Context, run int64) (bool, error) {
+	row, err := one[struct{ Asked bool }](ctx, s, s.Pool, "asked", run)
+	return row.Asked, err
+}
+
 // Waiting lists runs that reports wait for, at most n.
 func (s *Store) Waiting(ctx context.Context, n int) ([]int64, error) {
 	return column[int64](ctx, s, s.Pool, "waiting", n)

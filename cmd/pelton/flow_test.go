@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/peltonq/pelton/internal/pgtest"
+)
+
+// azkaban is a folder of Azkaban's own examples.
+func azkaban(t *testing.T, path ...string) string {
+	t.Helper()
+	dir := os.Getenv("PELTON_AZKABAN_DIR")
+	if dir == "" {
+		t.Skip("PELTON_AZKABAN_DIR is not set: the examples to run are not there")
+	}
+	return filepath.Join(append([]string{dir}, path...)...)
+}
+
+// project writes a Flow 2.0 project of one flow named f.
+func project(t *testing.T, text string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"p.project": "azkaban-flow-version: 2.0\n", "f.flow": text} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// As a new user would type them.
+func TestFlowsFromTheCommandLine(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	env := []string{"DATABASE_URL=" + s.url}
+	launch(t, env, append([]string{"server", "--worker", "--test-kinds", "--listen", "", "--json", "--files-dir", t.TempDir()}, quick...)...).started()
+	for dir, c := range map[string]struct{ zip, flow string }{
+		"01-flow20-basic":       {"basicFlow20Project.zip", "basic"},
+		"03-conditional-sample": {"conditionalFlowProject.zip", "sample"},
+		"04-yaml-shell-fanin":   {"Archive.zip", "basic_flow"},
+		"19-v1-zip-command":     {"sample_flow_01.zip", ""},
+	} {
+		name := "case" + dir[:2]
+		s.ok("flow", "push", azkaban(t, dir, c.zip), "--project", name)
+		if c.flow == "" {
+			c.flow = as[string](t, s.lines("flow", "list", "--project", name)[0]["flow"])
+		}
+		if got := s.ok("flow", "run", name+"/"+c.flow, "--wait"); !strings.Contains(got, "SUCCEEDED") {
+			t.Errorf("%s: %s", dir, got)
+		}
+	}
+	id := fmt.Sprint(s.lines("flow", "runs", "case03")[0]["id"])
+	if got := s.ok("flow", "show", id); !strings.Contains(got, "CANCELLED") || !strings.Contains(got, "JobC") {
+		t.Errorf("show: %s", got)
+	}
+	if got := s.ok("flow", "why", id, "JobC"); !strings.Contains(got, "param1") {
+		t.Errorf("why: %s", got)
+	}
+	if got := s.ok("flow", "logs", id, "JobB"); got == "" {
+		t.Error("JobB printed nothing")
+	}
+	svg := filepath.Join(t.TempDir(), "x.svg")
+	s.ok("flow", "graph", "case03/sample", "--svg", svg)
+	if text, err := os.ReadFile(svg); err != nil || !strings.Contains(string(text), "JobD") { //nolint:gosec // the test's
+		t.Errorf("picture: %v", err)
+	}
+	s.fails(exitNotFound, "no node", "flow", "why", id, "nobody")
+	s.fails(exitNotFound, "no flow", "flow", "run", "case03/nobody")
+	s.fails(exitNotFound, "no project", "flow", "run", "nobody/x")
+	s.fails(exitUsage, "PROJECT/FLOW", "flow", "run", "case03")
+	s.fails(exitUsage, "no node", "flow", "run", "case03/sample", "--disable", "nobody")
+	s.fails(exitUsage, "NAME=VALUE", "flow", "run", "case03/sample", "--param", "x")
+	s.fails(exitRefused, "has ended", "flow", "kill", id)
+	s.fails(exitUsage, "5 faults", "flow", "push", azkaban(t, "12-yaml-invalid-conditions"), "--project", "bad")
+	s.fails(exitUsage, "5 faults", "flow", "push", azkaban(t, "12-yaml-invalid-conditions"), "--check")
+	s.fails(exitUsage, "no such file", "flow", "push", "/no/such/place", "--project", "bad")
+	if got := s.lines("flow", "list", "--project", "bad"); len(got) != 0 {
+		t.Errorf("of a bad project there is %v", got)
+	}
+}
+
+func TestFailedRunExitsWithOne(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	env := []string{"DATABASE_URL=" + s.url}
+	launch(t, env, append([]string{"server", "--worker", "--listen", "", "--json", "--files-dir", t.TempDir(), "--flow-type", "say=echo said ${what}"}, quick...)...).started()
+	s.ok("flow", "push", project(t, `
+nodes:
+  - {name: a, type: say, config: {what: "${x}"}}
+  - {name: b, type: command, dependsOn: [a], config: {command: "false"}}
+`), "--project", "p", "--flow-type", "say=echo said ${what}")
+	s.fails(exitFailed, "FAILED", "flow", "run", "p/f", "--param", "x=this", "--wait")
+	if got := s.ok("flow", "logs", "1", "a"); got != "said this\n" {
+		t.Errorf("a printed %q", got)
+	}
+	s.ok("flow", "succeed", "1", "b", "--wait")
+}
+
+// Schedulers are killed at random, each replaced by another, while flows run: every run reaches its end, and every node has
+// exactly one job.
+func TestSchedulersKilledAtRandom(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	env := []string{"DATABASE_URL=" + s.url}
+	serve := func(args ...string) *process {
+		return launch(t, env, append(append(args, "--json", "--lease", "3s"), quick...)...)
+	}
+	serve("worker", "--queues", "default:20", "--test-kinds", "--files-dir", t.TempDir()).started()
+	servers := []*process{serve("server", "--listen", ""), serve("server", "--listen", "")}
+	var text strings.Builder
+	text.WriteString("nodes:\n")
+	for i := range 40 {
+		parents := ""
+		if i > 0 {
+			parents = fmt.Sprintf(", dependsOn: [n%d, n%d]", (i-1)/2, max(0, i-3))
+			if (i-1)/2 == max(0, i-3) {
+				parents = fmt.Sprintf(", dependsOn: [n%d]", (i-1)/2)
+			}
+		}
+		fmt.Fprintf(&text, "  - {name: n%d, type: test, config: {seconds: 0.02, fail: false}%s}\n", i, parents)
+	}
+	s.ok("flow", "push", project(t, text.String()), "--project", "p", "--flow-type", "test")
+	const runs = 6
+	for range runs {
+		s.ok("flow", "run", "p/f")
+	}
+	open := func() (n int) {
+		pgtest.Retry(t, patience, func(ctx context.Context) error {
+			return s.pool().QueryRow(ctx, `SELECT count(*) FROM pelton.flow_run WHERE ended_at IS NULL`).Scan(&n)
+		})
+		return n
+	}
+	kills := 0
+	for ; open() > 0 && kills < 30; kills++ {
+		victim := rand.N(len(servers))
+		<-time.After(rand.N(400 * time.Millisecond))
+		servers[victim].kill()
+		servers[victim] = serve("server", "--listen", "")
+	}
+	pgtest.Eventually(t, 2*patience, func() bool { return open() == 0 }, "the runs to end")
+	var good, nodes, jobs, repeated int
+	err := s.pool().QueryRow(t.Context(), `SELECT (SELECT count(*) FROM pelton.flow_run WHERE status = 'SUCCEEDED'),
+		(SELECT count(*) FROM pelton.flow_node WHERE status = 'SUCCEEDED'), (SELECT count(*) FROM pelton.job WHERE kind = 'test'),
+		(SELECT count(*) FROM pelton.flow_node WHERE jobs IS NOT NULL)`).Scan(&good, &nodes, &jobs, &repeated)
+	if err != nil || good != runs || nodes != 40*runs || jobs != 40*runs || repeated != 0 {
+		t.Errorf("%d of %d runs succeeded, %d nodes with %d jobs, want %d; %d nodes have several jobs (%v)", good, runs, nodes, jobs, 40*runs, repeated, err)
+	}
+	t.Logf("%d kills", kills)
+}

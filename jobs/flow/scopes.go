@@ -1,0 +1,77 @@
+package flow
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/peltonq/pelton/jobs/flow/internal/param"
+)
+
+// scopes are where a node's parameters come from.
+func (l *loaded) scopes(n int) param.Scopes {
+	m := l.machine
+	node := param.Node{Number: n, Outputs: func(p int) map[string]string { return m.Node(p).Outputs }, Runtime: l.runtime(n)}
+	if m.IsInstance(n) {
+		state := m.Node(n)
+		node.Number, node.Item = state.Template, &param.Item{Index: state.Index, Value: state.Item}
+	}
+	return param.ForNode(l.graph, param.Run{Params: l.options.Params, Nodes: l.options.NodeParams}, node)
+}
+
+// runtime are the properties that the engine sets.
+func (l *loaded) runtime(n int) map[string]string {
+	m := l.machine
+	path := m.Path(n)
+	start := l.now
+	if l.run.StartedAt != nil {
+		start = *l.run.StartedAt
+	}
+	start = start.In(time.Local) //nolint:gosmopolitan // a data team's scripts want the zone of the place
+	spec := m.Spec(n)
+	names := func(numbers []int) string {
+		var list []string
+		for _, i := range numbers {
+			list = append(list, nameOf(l.graph.Nodes[i].Path))
+		}
+		return strings.Join(list, ",")
+	}
+	nested := l.run.Flow
+	if i := strings.LastIndexByte(path, ':'); i >= 0 {
+		nested += ":" + path[:i]
+	}
+	return map[string]string{
+		"azkaban.flow.execid":             strconv.FormatInt(l.run.ID, 10),
+		"azkaban.flow.flowid":             l.run.Flow,
+		"azkaban.flow.projectname":        l.run.Project,
+		"azkaban.flow.projectversion":     strconv.Itoa(l.run.Version),
+		"azkaban.flow.submituser":         l.run.CreatedBy,
+		"azkaban.flow.uuid":               fmt.Sprintf("%s-%s-%d", l.run.Project, l.run.Flow, l.run.ID),
+		"azkaban.flow.nested.path":        nested + ":" + nameOf(path),
+		"azkaban.flow.start.timestamp":    start.Format("2006-01-02T15:04:05.000-07:00"),
+		"azkaban.flow.start.year":         start.Format("2006"),
+		"azkaban.flow.start.month":        start.Format("01"),
+		"azkaban.flow.start.day":          start.Format("02"),
+		"azkaban.flow.start.hour":         start.Format("15"),
+		"azkaban.flow.start.minute":       start.Format("04"),
+		"azkaban.flow.start.second":       start.Format("05"),
+		"azkaban.flow.start.millisecond":  start.Format("000"),
+		"azkaban.flow.start.milliseconds": start.Format("000"),
+		"azkaban.flow.start.timezone":     start.Format("MST"),
+		"azkaban.job.id":                  nameOf(path),
+		"azkaban.job.attempt":             strconv.Itoa(m.Node(n).Attempt),
+		"azkaban.job.innodes":             names(spec.Parents),
+		"azkaban.job.outnodes":            names(l.children[l.numberOf(n)]),
+	}
+}
+
+// input is a parameter of a node that has ended, as it was resolved when it started; for conditions.
+func (l *loaded) input(n int, name string) (string, bool) {
+	values, err := param.Resolve(l.scopes(n))
+	if err != nil {
+		return "", false
+	}
+	value, found := values[name]
+	return value, found
+}
