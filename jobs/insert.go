@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
@@ -143,6 +144,9 @@ func (c *Client) enqueued(prepared []*rivertype.JobInsertParams, in func(i int) 
 
 func first(results []*rivertype.JobInsertResult, err error) (*rivertype.JobInsertResult, error) {
 	if err != nil {
+		if invalid, ok := errors.AsType[*InvalidJobError](err); ok {
+			invalid.alone = true
+		}
 		return nil, err
 	}
 	return results[0], nil
@@ -160,7 +164,7 @@ func (c *Client) hints(ctx context.Context) bool {
 	return !c.config.NotifyOff && ctx.Value(withoutHintKey{}) == nil
 }
 
-// RawArgs are args whose kind and JSON are known only at run time, for tools and other languages.
+// RawArgs are args whose kind and JSON are known only at run time, for tools and other languages. They are stored byte for byte.
 type RawArgs struct {
 	JobKind string
 	JSON    json.RawMessage

@@ -22,9 +22,14 @@ type InvalidJobError struct {
 	Index int    // of the job in the call
 	Kind  string // of the job, may be empty
 	Err   error
+
+	alone bool // the call was of one job
 }
 
 func (e *InvalidJobError) Error() string {
+	if e.alone {
+		return fmt.Sprintf("job of kind %q: %v", e.Kind, e.Err)
+	}
 	return fmt.Sprintf("job %d of kind %q: %v", e.Index, e.Kind, e.Err)
 }
 
@@ -49,7 +54,7 @@ func (c *Client) insertParams(args river.JobArgs, opts *river.InsertOpts) (*rive
 	if a, ok := args.(river.JobArgsWithInsertOpts); ok {
 		own = a.InsertOpts()
 	}
-	encoded, err := json.Marshal(args)
+	encoded, err := encodeArgs(args)
 	if err != nil {
 		return nil, fmt.Errorf("encode args: %w", err)
 	}
@@ -96,6 +101,19 @@ func (c *Client) insertParams(args river.JobArgs, opts *river.InsertOpts) (*rive
 		p.UniqueKey, p.UniqueStates = namedKey(p.Kind, raw.UniqueKey)
 	}
 	return p, nil
+}
+
+// encodeArgs is json.Marshal, as River has it, but leaves RawArgs as they are written: Marshal would take out white space and write
+// <, > and & as escapes.
+func encodeArgs(args river.JobArgs) ([]byte, error) {
+	raw, ok := args.(RawArgs)
+	if !ok || len(raw.JSON) == 0 {
+		return json.Marshal(args)
+	}
+	if !json.Valid(raw.JSON) {
+		return nil, errors.New("RawArgs.JSON is not valid JSON")
+	}
+	return raw.JSON, nil
 }
 
 // checkParams refuses a job that could not be stored or worked. It runs after hooks and middleware had their say.

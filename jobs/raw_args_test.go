@@ -46,6 +46,15 @@ func TestRawArgsUniqueKey(t *testing.T) {
 	}
 }
 
+func TestRawArgsAreJSON(t *testing.T) {
+	t.Parallel()
+	client := newClient(t, schematest.Audited(t), nil)
+	_, err := client.Insert(t.Context(), jobs.RawArgs{JobKind: "report", JSON: json.RawMessage(`{"n":`)}, nil)
+	if err == nil || err.Error() != `job of kind "report": encode args: RawArgs.JSON is not valid JSON` {
+		t.Errorf("half an object: %v", err)
+	}
+}
+
 func TestReports(t *testing.T) {
 	t.Parallel()
 	client := newClient(t, schematest.Audited(t), nil)

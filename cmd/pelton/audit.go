@@ -38,9 +38,13 @@ func (a *app) audit() *cobra.Command {
 				for i, e := range entries {
 					rows[i] = auditJSON{e.ID, e.At.UTC(), e.Actor, e.Role, e.Action, e.Target, e.Before, e.After}
 				}
-				return list(a, "ID AT ACTOR ROLE ACTION TARGET BEFORE AFTER", rows, func(e auditJSON) []any {
+				err = list(a, "ID AT ACTOR ROLE ACTION TARGET BEFORE AFTER", rows, func(e auditJSON) []any {
 					return []any{e.ID, moment(e.At), e.Actor, e.Role, e.Action, e.Target, string(e.Before), string(e.After)}
 				})
+				if err == nil && len(rows) == params.Limit {
+					a.mayBeMore("before", rows[len(rows)-1].ID)
+				}
+				return err
 			})
 		}),
 	}
@@ -82,7 +86,7 @@ func (a *app) executor() *cobra.Command {
 				rows := make([]executorJSON, len(executors))
 				for i, e := range executors {
 					rows[i] = executorJSON{
-						e.ID, e.Name, e.Host, e.PID, e.State, e.StartedAt.UTC(), e.BeatAt.UTC(), utc(e.EndedAt), e.Slots, e.Running,
+						e.ID, e.Name, e.Host, e.PID, e.State, e.StartedAt.UTC(), e.BeatAt.UTC(), utc(e.EndedAt), e.Slots, running(e),
 						e.Leased, texts(e.Queues), texts(e.Kinds),
 					}
 				}
@@ -98,6 +102,14 @@ func (a *app) executor() *cobra.Command {
 	listing.Flags().BoolVar(&params.Ended, "ended", false, "also those that have stopped or died")
 	listing.Flags().IntVar(&params.Limit, "limit", params.Limit, "at most so many, 1 to 10,000")
 	return parent(&cobra.Command{Use: "executor", Short: "See who works", GroupID: groupOperate}, listing)
+}
+
+// running is how many jobs a process runs: one that has ended does not run those it last told of.
+func running(e jobs.Executor) int {
+	if e.EndedAt != nil {
+		return 0
+	}
+	return e.Running
 }
 
 type executorJSON struct {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"strconv"
 	"time"
@@ -24,6 +26,29 @@ func positive(f *pflag.FlagSet, names ...string) error {
 		}
 	}
 	return nil
+}
+
+// flagFault says what a flag wants instead of what Go's parsers say.
+func flagFault(err error) error {
+	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return err
+	}
+	want := ""
+	switch invalid.GetFlag().Value.Type() {
+	case "int", "int64":
+		want = "a whole number"
+		if errors.Is(err, strconv.ErrRange) {
+			want = "a smaller number"
+		}
+	case "duration":
+		want = "a time, as 90s, 10m or 1h30m"
+	case "bool":
+		want = "true or false"
+	default:
+		return err
+	}
+	return fmt.Errorf("--%s is %q, want %s", invalid.GetFlag().Name, invalid.GetValue(), want)
 }
 
 // retentionNames are the flags of retentionFlags.

@@ -101,10 +101,14 @@ func (a *app) deadList() *cobra.Command {
 				for i, l := range letters {
 					rows[i] = newDeadJSON(l)
 				}
-				return list(a, "JOB KIND QUEUE REASON DIED ATTEMPT ERROR", rows, func(d deadJSON) []any {
+				err = list(a, "JOB KIND QUEUE REASON DIED ATTEMPT ERROR", rows, func(d deadJSON) []any {
 					first, _, _ := strings.Cut(d.Error, "\n")
 					return []any{d.JobID, d.Kind, d.Queue, d.Reason, moment(d.DiedAt), fmt.Sprintf("%d/%d", d.Attempt, d.MaxAttempts), first}
 				})
+				if err == nil && len(rows) == limit { // letters that died in the same moment are listed again
+					a.mayBeMore("until", rows[limit-1].DiedAt.Add(time.Microsecond).Format(time.RFC3339Nano))
+				}
+				return err
 			})
 		}),
 	}

@@ -63,7 +63,12 @@ func (a *app) jobRetry() *cobra.Command {
 	return a.eachJob("retry", "Make jobs available now, whether ended, scheduled or pending",
 		`Make jobs available now: those that ended run once more under their id, those that wait for a time or for a release enter the
 line. A running one is left alone.`,
-		func(row *rivertype.JobRow) string { return "is " + string(row.State) },
+		func(row *rivertype.JobRow) string {
+			if row.State == rivertype.JobStateRunning {
+				return "is running: it was left alone"
+			}
+			return "is " + string(row.State)
+		},
 		func(ctx context.Context, db database, id int64) (*rivertype.JobRow, error) {
 			return db.client.JobRetry(ctx, id)
 		})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/riverqueue/river"
@@ -103,6 +104,9 @@ func (a *app) enqueueOne(ctx context.Context, kind string, one enqueueOne) error
 		if err != nil {
 			return err
 		}
+		if !a.json && !result.UniqueSkippedAsDuplicate {
+			a.hintWorked(ctx, db.client, kind)
+		}
 		answer := enqueuedJSON{newJobJSON(result.Job), result.UniqueSkippedAsDuplicate}
 		return a.document(answer, func(w io.Writer) {
 			if answer.Duplicate {
@@ -112,6 +116,15 @@ func (a *app) enqueueOne(ctx context.Context, kind string, one enqueueOne) error
 			fmt.Fprintf(w, "job %d enqueued: %s in queue %s, %s\n", answer.ID, answer.Kind, answer.Queue, answer.State)
 		})
 	})
+}
+
+// hintWorked says so if no executor that is alive works a kind. What cannot be looked up is not said.
+func (a *app) hintWorked(ctx context.Context, client *jobs.Client, kind string) {
+	executors, err := client.ExecutorList(ctx, &jobs.ExecutorListParams{Limit: 10_000})
+	works := func(e jobs.Executor) bool { return e.State == "alive" && slices.Contains(e.Kinds, kind) }
+	if err == nil && !slices.ContainsFunc(executors, works) {
+		fmt.Fprintf(a.stderr, "pelton: no executor that is alive works jobs of kind %q: it waits for one\n", kind)
+	}
 }
 
 // readArgs takes args from the command line, from a file or from stdin, and checks that they are JSON.

@@ -71,7 +71,7 @@ func (a *app) enqueueFile(ctx context.Context, f enqueueFile) error {
 		err := l.load(ctx, bufio.NewReaderSize(in, 1<<20))
 		l.progress.done()
 		answer := enqueuedFileJSON{l.enqueued, l.duplicates, l.done, time.Since(begun).Seconds(), 0}
-		if err != nil {
+		if err != nil && l.line >= l.from {
 			answer.ResumeLine = l.done + 1
 		}
 		printErr := a.document(answer, func(w io.Writer) {
@@ -129,6 +129,9 @@ func (l *loader) load(ctx context.Context, in *bufio.Reader) error {
 				return err
 			}
 		}
+	}
+	if l.from > 1 && l.line < l.from {
+		return usagef("--from-line is %d, but %s has %d lines: nothing was enqueued", l.from, l.name, l.line)
 	}
 	return l.flush(ctx)
 }
@@ -191,7 +194,10 @@ func (l *loader) failed(line int, err error) error {
 func (l *loader) resume(err error) error { return fmt.Errorf("%w\n%s", err, l.resumeText()) }
 
 func (l *loader) resumeText() string {
-	if l.done < l.from {
+	switch {
+	case l.done < l.from && l.done == 0:
+		return "Nothing was enqueued."
+	case l.done < l.from:
 		return fmt.Sprintf("Nothing was enqueued. Resume with --from-line %d.", l.done+1)
 	}
 	return fmt.Sprintf("%d jobs were enqueued, from lines %d to %d. Resume with --from-line %d.", l.enqueued, l.from, l.done, l.done+1)

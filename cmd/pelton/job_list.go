@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -103,12 +104,18 @@ func (a *app) more(result *jobs.JobListResult) error {
 	if err != nil {
 		return err
 	}
-	if !a.json {
-		fmt.Fprintf(a.stderr, "pelton: there may be more: --after %s\n", cursor)
-		return nil
-	}
-	fmt.Fprintf(a.stderr, `{"after":%q}`+"\n", cursor)
+	a.mayBeMore("after", string(cursor))
 	return nil
+}
+
+// mayBeMore names the flag, and its value, with which a list goes on.
+func (a *app) mayBeMore(flag string, value any) {
+	if !a.json {
+		fmt.Fprintf(a.stderr, "pelton: there may be more: --%s %v\n", flag, value)
+		return
+	}
+	line, _ := json.Marshal(map[string]any{flag: value})
+	fmt.Fprintf(a.stderr, "%s\n", line)
 }
 
 func checkLimit(limit int) error {

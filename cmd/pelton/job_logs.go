@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -134,19 +135,25 @@ func (a *app) runOf(ctx context.Context, db database, id int64, f logFlags) (int
 		return 0, err
 	}
 	row, err := db.client.JobGet(ctx, id)
-	if errors.Is(err, rivertype.ErrNotFound) && len(sizes) > 0 {
-		run := f.run
-		if run == 0 {
-			run = sizes[len(sizes)-1].Run
-		}
-		return run, nil
+	if errors.Is(err, rivertype.ErrNotFound) && len(sizes) > 0 && f.run == 0 {
+		return sizes[len(sizes)-1].Run, nil
 	}
-	if err != nil || f.run > 0 {
-		return f.run, err
+	if slices.ContainsFunc(sizes, func(s joblog.Size) bool { return s.Run == f.run }) {
+		return f.run, nil
+	}
+	if err != nil {
+		return 0, err
 	}
 	runs, err := db.client.JobRuns(ctx, id)
 	if err != nil {
 		return 0, err
+	}
+	if f.run > 0 {
+		next := row.FinalizedAt == nil && f.run == len(runs)+1 // it may be waited for
+		if next && f.follow || slices.ContainsFunc(runs, func(r jobs.JobRun) bool { return r.Run == f.run }) {
+			return f.run, nil
+		}
+		return 0, fmt.Errorf("run %d of job %d: %w; there were %d", f.run, id, rivertype.ErrNotFound, len(runs))
 	}
 	last, goesOn := 0, false
 	for _, r := range runs {

@@ -72,6 +72,9 @@ func (a *app) show(ctx context.Context, db database, id int64) error {
 		return err
 	}
 	shown := shownJSON{jobJSON: newJobJSON(row), Runs: []runJSON{}, Logs: append([]joblog.Size{}, logs...)}
+	for i := range shown.Logs {
+		shown.Logs[i].Stream = streamName(shown.Logs[i].Stream)
+	}
 	for _, r := range runs {
 		shown.Runs = append(shown.Runs, newRunJSON(r))
 	}
@@ -115,6 +118,6 @@ func printJob(out io.Writer, j shownJSON) {
 	}
 	for _, l := range j.Logs {
 		fmt.Fprintf(out, "\nlog of run %d, %s: %d bytes, %d kept (pelton job logs %d --run %d)\n",
-			l.Run, streamName(l.Stream), l.Printed, l.Stored, j.ID, l.Run)
+			l.Run, l.Stream, l.Printed, l.Stored, j.ID, l.Run)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/peltonq/pelton/internal/pgtest"
 )
 
 func TestEnqueueOne(t *testing.T) {
@@ -28,8 +30,106 @@ func TestEnqueueOne(t *testing.T) {
 	if tags := as[[]any](t, shown["tags"]); len(tags) != 2 || tags[0] != "nightly" {
 		t.Errorf("tags are %v", tags)
 	}
-	if out := s.ok("job", "show", id); !strings.Contains(out, "scheduled") || !strings.Contains(out, `{"a":1}`) {
+	if out := s.ok("job", "show", id); !strings.Contains(out, "scheduled") || !strings.Contains(out, `{"a": 1}`) {
 		t.Errorf("job for people: %s", out)
+	}
+}
+
+// Args are kept as they are written: one job, one that waits for a key, and those of a file.
+func TestArgsAreKeptAsWritten(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	const args = `{ "command" : "echo <a> && date",  "env":{"N": "\u003c é"} }`
+	s.enqueue("command", "--args", args)
+	s.enqueue("report", "--args", args, "--unique-key", "k")
+	if r := s.try(`{"kind":"command", "args": `+args+`}`+"\n"+`{"kind":"report","args":`+args+`,"unique_key":"l"}`, "job", "enqueue", "--file", "-"); r.code != exitOK {
+		t.Fatal(r.err)
+	}
+	var n int
+	err := s.pool().QueryRow(t.Context(), `SELECT count(*) FROM pelton.job WHERE args::text = $1`, args).Scan(&n)
+	if err != nil || n != 4 {
+		t.Errorf("of 4 jobs %d have their args as they were written: %v", n, err)
+	}
+}
+
+// Nobody need guess why a job waits, what retrying a running job did, or what a stream is called.
+func TestWhatAWorkerChanges(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	const hint = "no executor that is alive works jobs of kind"
+	if r := s.try("", "job", "enqueue", "noop"); r.code != exitOK || !strings.Contains(r.err, hint) {
+		t.Errorf("without an executor: %+v", r)
+	}
+	s.launch("worker").started()
+	if r := s.try("", "job", "enqueue", "noop"); r.code != exitOK || r.err != "" {
+		t.Errorf("with one: %+v", r)
+	}
+	id := s.command("echo out; exec sleep 1000")
+	s.waitState(id, "running")
+	if out := s.ok("job", "retry", id); !strings.Contains(out, "is running: it was left alone") {
+		t.Errorf("retry of a running job: %q", out)
+	}
+	pgtest.Eventually(t, patience, func() bool { return s.ok("job", "logs", id) == "out\n" }, "the log to be stored")
+	logs := as[[]any](t, s.object("job", "show", id)["logs"])
+	if len(logs) != 1 || as[map[string]any](t, logs[0])["stream"] != "stdout" {
+		t.Errorf("logs of a job: %v", logs)
+	}
+	if r := s.try("", "job", "enqueue", "report"); r.code != exitOK || !strings.Contains(r.err, hint+` "report"`) {
+		t.Errorf("with one that knows other kinds: %+v", r)
+	}
+}
+
+func TestListsTellOfMore(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	for _, q := range []string{"a", "b", "c"} {
+		s.ok("queue", "pause", q)
+	}
+	r := s.try("", "audit", "list", "--limit", "2", "--json")
+	entries, more := parseLines(t, r.out), parseLines(t, r.err)
+	if len(entries) != 2 || more[0]["before"] != entries[1]["id"] {
+		t.Errorf("two of three entries: %+v", r)
+	}
+	if r := s.try("", "audit", "list", "--limit", "2", "--before", fmt.Sprint(more[0]["before"])); strings.Contains(r.err, "more") ||
+		strings.Count(r.out, "queue.pause") != 1 {
+		t.Errorf("the rest: %+v", r)
+	}
+	if _, err := s.pool().Exec(t.Context(), `INSERT INTO pelton.job_dead (job_id, kind, queue, priority, max_attempts, attempt, reason, args, created_at, died_at, attempts)
+		SELECT i, 'k', 'default', 1, 1, 1, 'exhausted', '{}', now(), now() - make_interval(mins => i), '[]' FROM generate_series(1, 3) i`); err != nil {
+		t.Fatal(err)
+	}
+	r = s.try("", "dead", "list", "--limit", "2", "--json")
+	until := fmt.Sprint(parseLines(t, r.err)[0]["until"])
+	if rest := s.lines("dead", "list", "--until", until); len(rest) != 2 || rest[1]["job_id"] != json.Number("3") {
+		t.Errorf("the rest from the last shown: %v", rest)
+	}
+}
+
+// What an ended or unknown thing is shown as.
+func TestShownForPeople(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	if _, err := s.pool().Exec(t.Context(), `INSERT INTO pelton.executor (name, host, pid, slots, running, died_at)
+		VALUES ('gone', 'h', 1, 10, 5, now())`); err != nil {
+		t.Fatal(err)
+	}
+	if docs := s.lines("executor", "list", "--ended"); len(docs) != 1 || docs[0]["running"] != json.Number("0") {
+		t.Errorf("a dead executor: %v", docs)
+	}
+	if out := s.ok("partitions", "list"); strings.Contains(out, " -1 ") {
+		t.Errorf("partitions: %s", out)
+	}
+	id := s.enqueue("noop")
+	s.fails(exitNotFound, "run 7 of job "+id+": not found; there were 0", "job", "logs", id, "--run", "7")
+	for name, says := range map[string]string{
+		"job list foo":                          `unexpected argument "foo"`,
+		"job bogus":                             "; want one of enqueue,",
+		"job list --limit x":                    `--limit is "x", want a whole number`,
+		"job list --limit 99999999999999999999": `--limit is "99999999999999999999", want a smaller number`,
+		"worker --shutdown-timeout soon":        `--shutdown-timeout is "soon", want a time, as 90s`,
+		"job enqueue command --args []":         "a JSON array, want an object",
+	} {
+		s.fails(exitUsage, says, strings.Fields(name)...)
 	}
 }
 
@@ -139,11 +239,20 @@ func TestQueues(t *testing.T) {
 	if docs[0]["paused_at"] == nil || docs[0]["available"] != json.Number("1") {
 		t.Errorf("queue: %v", docs[0])
 	}
-	if doc := s.object("queue", "resume", "etl"); doc["paused"] != false {
+	if doc := s.object("queue", "resume", "etl"); doc["paused"] != false || doc["known"] != true {
 		t.Errorf("resume: %v", doc)
 	}
-	s.ok("queue", "pause", "*")
-	s.ok("queue", "resume", "*")
+	for _, c := range [][]string{
+		{"queue resume etl", "queue etl was not paused"}, {"queue pause unheard", "queue unheard is paused; nothing was known of it"},
+		{"queue pause unheard", "queue unheard is paused\n"}, {"queue resume unheard", "queue unheard is resumed"},
+		{"queue resume *", "queue * was not paused"}, {"queue pause *", "queue * is paused\n"},
+		{"queue pause etl", "queue etl is paused\n"}, {"queue resume etl", "queue etl stays paused while all queues are"},
+		{"queue resume *", "queue * is resumed"},
+	} {
+		if out := s.ok(strings.Fields(c[0])...); !strings.Contains(out, c[1]) {
+			t.Errorf("%s: %q, want %q", c[0], out, c[1])
+		}
+	}
 	if out := s.ok("queue", "list"); !strings.Contains(out, "QUEUE") || !strings.Contains(out, "etl") {
 		t.Errorf("queues for people: %q", out)
 	}

@@ -50,14 +50,14 @@ func (a *app) migrate() *cobra.Command {
 	down.Flags().BoolVar(&yes, "yes", false, "really")
 	version := &cobra.Command{
 		Use:   "version",
-		Short: "Print the schema's version and this program's",
+		Short: "Print the schema's version and this program's; exit code 6 if they differ",
 		Args:  arguments(cobra.NoArgs),
 		RunE: brief(func(ctx context.Context, _ []string) error {
 			address, err := a.reachableMigrateAddress(ctx)
 			if err != nil {
 				return err
 			}
-			return a.printVersion(ctx, address)
+			return a.checkVersion(ctx, address)
 		}),
 	}
 	return parent(&cobra.Command{Use: "migrate", Short: "Make, upgrade or remove Pelton's tables", GroupID: groupRun}, up, down, version)
@@ -82,6 +82,20 @@ type versionJSON struct {
 	Version int    `json:"version"` // 0: no tables
 	Program int    `json:"program"`
 	OK      bool   `json:"ok"` // the two are the same
+}
+
+// checkVersion prints the version, and fails if it is not this program's. People are told once: by the error, which says what to do.
+func (a *app) checkVersion(ctx context.Context, address string) error {
+	pool, err := a.open(ctx, address, connectionsBrief)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	err = schema.Check(ctx, pool, a.schemaName())
+	if err != nil && !a.json {
+		return err
+	}
+	return errors.Join(a.printVersion(ctx, address), err)
 }
 
 func (a *app) printVersion(ctx context.Context, address string) error {

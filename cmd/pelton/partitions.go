@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +29,11 @@ func (a *app) partitions() *cobra.Command {
 					rows[i] = newPartitionJSON(p)
 				}
 				return list(a, "PARTITION TABLE STATE START END ROWS BYTES", rows, func(p partitionJSON) []any {
-					return []any{p.Name, p.Table, p.State, optionalMoment(p.Start), optionalMoment(p.End), p.Rows, p.Bytes}
+					rows := "-" // not estimated yet
+					if p.Rows >= 0 {
+						rows = strconv.FormatInt(p.Rows, 10)
+					}
+					return []any{p.Name, p.Table, p.State, optionalMoment(p.Start), optionalMoment(p.End), rows, p.Bytes}
 				})
 			})
 		}),

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -48,11 +49,19 @@ func (a *app) queueVerb(name, short, done string, do func(context.Context, *jobs
 		Use: name + " QUEUE", Short: short, Args: arguments(cobra.ExactArgs(1)),
 		RunE: brief(func(ctx context.Context, args []string) error {
 			return a.withClient(ctx, func(ctx context.Context, db database) error {
+				before, err := look(ctx, db.client, args[0])
+				if err != nil {
+					return err
+				}
 				if err := do(ctx, db.client, args[0]); err != nil {
 					return err
 				}
-				answer := queueChangedJSON{args[0], name == "pause"}
-				return a.document(answer, func(w io.Writer) { fmt.Fprintf(w, "queue %s is %s\n", args[0], done) })
+				after, err := look(ctx, db.client, args[0])
+				if err != nil {
+					return err
+				}
+				answer := queueChangedJSON{args[0], after.paused, before.known}
+				return a.document(answer, func(w io.Writer) { fmt.Fprintf(w, "queue %s %s\n", args[0], became(name, done, before, after)) })
 			})
 		}),
 	}
@@ -60,7 +69,38 @@ func (a *app) queueVerb(name, short, done string, do func(context.Context, *jobs
 
 type queueChangedJSON struct {
 	Name   string `json:"name"`
-	Paused bool   `json:"paused"`
+	Paused bool   `json:"paused"` // also while all queues are
+	Known  bool   `json:"known"`  // somebody had named it, works it, or enqueued into it
+}
+
+// queueSeen is what is known of a queue.
+type queueSeen struct{ known, paused bool }
+
+func look(ctx context.Context, client *jobs.Client, name string) (queueSeen, error) {
+	q, err := client.QueueGet(ctx, name)
+	switch {
+	case err == nil:
+		return queueSeen{true, q.PausedAt != nil}, nil
+	case name == jobs.AllQueues && errors.Is(err, rivertype.ErrNotFound):
+		return queueSeen{known: true}, nil
+	case !errors.Is(err, rivertype.ErrNotFound):
+		return queueSeen{}, err
+	}
+	counts, err := client.JobCounts(ctx)
+	return queueSeen{known: slices.ContainsFunc(counts, func(c jobs.QueueCounts) bool { return c.Queue == name })}, err
+}
+
+// became says what pause or resume did.
+func became(verb, done string, before, after queueSeen) string {
+	switch {
+	case verb == "resume" && after.paused:
+		return "stays paused while all queues are: pelton queue resume '*'"
+	case verb == "resume" && !before.paused:
+		return "was not paused"
+	case verb == "pause" && !before.known:
+		return "is paused; nothing was known of it: no job is in it, and no executor that is alive works it"
+	}
+	return "is " + done
 }
 
 // queueJSON is a queue that was named, is worked, or holds something.

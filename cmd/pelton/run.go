@@ -62,7 +62,7 @@ version, 130 interrupted.`,
 		Args:          cobra.ArbitraryArgs,
 	}
 	root.SetVersionTemplate("pelton {{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(flagFault(err)) })
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.databaseURL, "database-url", "", "database `URL` (env DATABASE_URL; else that of a running pelton dev)")
 	flags.StringVar(&a.migrateDatabaseURL, "migrate-database-url", "",
@@ -105,6 +105,9 @@ func brief(do func(ctx context.Context, args []string) error) func(*cobra.Comman
 func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
+			if len(args) > 0 && strings.HasPrefix(err.Error(), "unknown command") { // cobra's words for what takes no arguments
+				err = fmt.Errorf("unexpected argument %q", args[0])
+			}
 			return usage(fmt.Errorf("%w\nUsage: %s", err, cmd.UseLine()))
 		}
 		return nil

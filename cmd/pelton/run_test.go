@@ -80,8 +80,10 @@ func TestMigrate(t *testing.T) {
 	s := newShell(t)
 	s.env["PELTON_SCHEMA"] = "other"
 	s.fails(exitSchema, "run `pelton migrate up`", "job", "list")
-	if v := s.object("migrate", "version"); v["ok"] != false || v["schema"] != "other" {
-		t.Errorf("version of no schema: %v", v)
+	s.fails(exitSchema, "run `pelton migrate up`", "migrate", "version")
+	r := s.try("", "migrate", "version", "--json")
+	if v := parseLines(t, r.out)[0]; r.code != exitSchema || v["ok"] != false || v["schema"] != "other" {
+		t.Errorf("version of no schema: %v, exit code %d", v, r.code)
 	}
 	if v := s.object("migrate", "up"); v["ok"] != true {
 		t.Errorf("version after up: %v", v)
@@ -89,6 +91,13 @@ func TestMigrate(t *testing.T) {
 	s.ok("job", "list")
 	if out := s.ok("migrate", "version"); !strings.Contains(out, "as this program needs it") {
 		t.Errorf("version for people: %q", out)
+	}
+	if _, err := s.pool().Exec(t.Context(), `UPDATE other.schema_migrations SET version = version + 1`); err != nil {
+		t.Fatal(err)
+	}
+	s.fails(exitSchema, "upgrade the program", "migrate", "version")
+	if _, err := s.pool().Exec(t.Context(), `UPDATE other.schema_migrations SET version = version - 1`); err != nil {
+		t.Fatal(err)
 	}
 	s.ok("migrate", "down", "--yes")
 	s.fails(exitSchema, "holds no tables", "job", "list")

@@ -245,7 +245,7 @@ func TestServingNeedsASchema(t *testing.T) {
 	t.Parallel()
 	s := shellOn(t, pgtest.Database(t))
 	for _, command := range []string{"worker", "server"} {
-		s.fails(exitSchema, "run `pelton migrate up`", command)
+		s.fails(exitSchema, "run `pelton migrate up`", command, "--listen", "127.0.0.1:0")
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 // suggest returns `; did you mean "near"?` if one of the known words is near, else the list of them.
 func suggest(word string, known []string) string {
-	best, least := "", 3
+	best, least := "", min(3, max(2, len(word)/3+1)) // a short word is near to many
 	for _, k := range known {
 		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least && d < max(2, len(k)) {
 			best, least = k, d

@@ -2,11 +2,15 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -113,7 +117,7 @@ func (a *Args) UnmarshalJSON(data []byte) error {
 	d.DisallowUnknownFields()
 	var p plainArgs
 	if err := d.Decode(&p); err != nil {
-		return fmt.Errorf("args of a command job: %w", err)
+		return fmt.Errorf("args of a command job: %w", decodeFault(data, err))
 	}
 	if d.More() {
 		return errors.New("args of a command job: more than one JSON value")
@@ -123,6 +127,37 @@ func (a *Args) UnmarshalJSON(data []byte) error {
 	}
 	*a = Args(p)
 	return nil
+}
+
+// fieldNames are those of Args in JSON.
+var fieldNames = sync.OnceValue(func() []string {
+	var names []string
+	for f := range reflect.TypeFor[Args]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
+})
+
+// decodeFault says what the args should be instead of which Go types they are not.
+func decodeFault(data []byte, err error) error {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(data, &fields) == nil {
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			if !slices.Contains(fieldNames(), name) && strings.Contains(err.Error(), "unknown field") {
+				return fmt.Errorf("unknown field %q, want one of %s", name, strings.Join(fieldNames(), ", "))
+			}
+		}
+	}
+	shape, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case ok && shape.Field == "":
+		return fmt.Errorf(`a JSON %s, want an object as {"command": "echo hello"}`, shape.Value)
+	case ok:
+		want := map[reflect.Kind]string{reflect.String: "text", reflect.Bool: "true or false", reflect.Slice: "a list", reflect.Map: "an object of texts"}
+		return fmt.Errorf("field %q is a JSON %s, want %s", shape.Field, shape.Value, cmp.Or(want[shape.Type.Kind()], "another value"))
+	}
+	return err
 }
 
 // Duration is a time.Duration that JSON holds as text ("90s", "1h30m"); a number is taken for seconds.

@@ -24,6 +24,6 @@ func ExampleParse() {
 	_, err = command.Parse([]byte(`{"command": "echo it's"}`))
 	fmt.Println(err)
 	// Output:
-	// args of a command job: json: unknown field "timeuot"
+	// args of a command job: unknown field "timeuot", want one of command, commands, shell, env, dir, timeout, kill_grace
 	// args of a command job: command 1: the quote ' at offset 7 is not closed in "echo it's"; give a list to pass quotes on
 }

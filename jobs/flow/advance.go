@@ -12,7 +12,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
 
+	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow/internal/decide"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 	"github.com/peltonq/pelton/jobs/flow/internal/notice"
@@ -504,29 +506,34 @@ func retryOf(r graph.Retry) *mark.Retry {
 func (s *step) start(ctx context.Context) error {
 	var params []river.InsertManyParams
 	var nodes []int
-	for pending := s.effects.Start; len(pending) > 0; {
-		var faults []decide.Event
-		for _, n := range pending {
-			p, err := s.jobOf(n)
-			if err != nil {
-				faults = append(faults, decide.CouldNotStart{Node: n, Reason: err.Error()})
-				continue
+	var inserted []*rivertype.JobInsertResult
+	for pending := s.effects.Start; ; {
+		for len(pending) > 0 {
+			var faults []decide.Event
+			for _, n := range pending {
+				p, err := s.jobOf(n)
+				if err != nil {
+					faults = append(faults, decide.CouldNotStart{Node: n, Reason: err.Error()})
+					continue
+				}
+				params, nodes = append(params, p), append(nodes, n)
 			}
-			params, nodes = append(params, p), append(nodes, n)
+			pending = s.couldNotStart(faults...)
 		}
-		pending = nil
-		if len(faults) > 0 {
-			effects := s.l.machine.Apply(faults...)
-			pending = effects.Start
-			s.effects = s.l.machine.Merge(s.effects, effects)
+		if len(params) == 0 {
+			return nil
 		}
-	}
-	if len(params) == 0 {
-		return nil
-	}
-	inserted, err := s.e.c.jobs.InsertManyTx(ctx, s.tx, params)
-	if err != nil {
-		return fmt.Errorf("insert the jobs of nodes: %w", err)
+		var err error
+		inserted, err = s.e.c.jobs.InsertManyTx(ctx, s.tx, params)
+		if err == nil {
+			break
+		}
+		var invalid *jobs.InvalidJobError // nothing was stored; tried again it would be as wrong
+		if !errors.As(err, &invalid) || invalid.Index >= len(nodes) {
+			return fmt.Errorf("insert the jobs of nodes: %w", err)
+		}
+		pending = s.couldNotStart(decide.CouldNotStart{Node: nodes[invalid.Index], Reason: invalid.Err.Error()})
+		params, nodes = slices.Delete(params, invalid.Index, invalid.Index+1), slices.Delete(nodes, invalid.Index, invalid.Index+1)
 	}
 	for i, n := range nodes {
 		for n >= len(s.l.rows) {
@@ -539,6 +546,16 @@ func (s *step) start(ctx context.Context) error {
 		r.JobID = &inserted[i].Job.ID
 	}
 	return nil
+}
+
+// couldNotStart tells the machine, and returns the nodes that are to start for it.
+func (s *step) couldNotStart(faults ...decide.Event) []int {
+	if len(faults) == 0 {
+		return nil
+	}
+	effects := s.l.machine.Apply(faults...)
+	s.effects = s.l.machine.Merge(s.effects, effects)
+	return effects.Start
 }
 
 // jobOf makes the job of a node, with its parameters resolved.

@@ -55,6 +55,43 @@ nodes:
   - {name: c, type: test, dependsOn: [b]}
 `
 
+// Who waits for a run after asking for a retry gets the retry's end, not the one before.
+func TestWaitForARetry(t *testing.T) {
+	t.Parallel()
+	var again atomic.Bool
+	h := newHouse(t, func(context.Context, flowtest.Job) (map[string]string, error) {
+		if again.Load() {
+			return nil, nil
+		}
+		return nil, flowtest.ErrFailed
+	})
+	h.push(yaml(t, chain))
+	run := h.start("f", flow.Options{})
+	if r, err := h.flows.Ended(t.Context(), run, nil); err != nil || r.Status != "FAILED" {
+		t.Fatalf("the run is %+v: %v", r, err)
+	}
+	again.Store(true)
+	h.flows.Stop() // so that the wait begins before the retry does
+	if err := h.flows.Retry(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	looked, ended := make(chan struct{}), make(chan string)
+	go func() {
+		var once sync.Once
+		r, err := h.flows.Ended(t.Context(), run, func(*flow.RunDetail) { once.Do(func() { close(looked) }) })
+		if err != nil {
+			ended <- err.Error()
+			return
+		}
+		ended <- r.Status
+	}()
+	<-looked
+	h.flows.Start(t.Context())
+	if status := <-ended; status != "SUCCEEDED" {
+		t.Errorf("the wait ended with %s", status)
+	}
+}
+
 func TestPauseResumeRetryRerunSucceed(t *testing.T) {
 	t.Parallel()
 	var gates gate
