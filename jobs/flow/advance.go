@@ -32,7 +32,6 @@ type step struct {
 	effects decide.Effects
 	timers  []store.Timer
 	notices []notice.Args
-	killed  []int // nodes whose SLA kills them
 }
 
 // advance applies what reports say to a run, and tells whether it did: somebody else may be at it, who will see them all.
@@ -239,19 +238,20 @@ func (s *step) begin(ctx context.Context) ([]decide.Event, error) {
 			return nil, nil // the run before asks again when it ends
 		}
 		events := s.holds(before, true)
-		return append(append(events, decide.Begin{}), s.limits()...), nil
+		s.limits()
+		return append(events, decide.Begin{}), nil
 	}
-	return append(one(decide.Begin{}), s.limits()...), nil
+	s.limits()
+	return one(decide.Begin{}), nil
 }
 
 // limits sets the timers of the run's SLAs.
-func (s *step) limits() []decide.Event {
+func (s *step) limits() {
 	for i, sla := range s.l.options.SLAs {
 		if sla.Node == "" {
 			s.timers = append(s.timers, store.Timer{Node: -1, What: actSLA + ":" + strconv.Itoa(i), After: time.Duration(sla.Within)})
 		}
 	}
-	return nil
 }
 
 // followed is what a run needs to know of the one before it.
@@ -328,7 +328,8 @@ func (s *step) released(ctx context.Context) ([]decide.Event, error) {
 	}
 	if s.l.run.Pipeline == 3 {
 		if before == nil || before.ended {
-			return append(one(decide.Begin{}), s.limits()...), nil
+			s.limits()
+			return one(decide.Begin{}), nil
 		}
 		return nil, nil
 	}
