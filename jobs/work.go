@@ -58,15 +58,15 @@ func (r *runner) Run(ctx context.Context, t *executor.Task) {
 	w.unit = kind.unit(w.row)
 	w.mark = mark.Of(t.Job.Metadata)
 	w.log = r.client.logs.Run(t.ID, int(t.Run))
-	w.ctx.Context, w.ctx.work = ctx, w
+	w.ctx.Context, w.ctx.work = ctx, w //nolint:fatcontext // the work is its own context's home
 	t.Note = w
 	t.Bind(&w.ctx)
 	ended := ending{err: errGoexit}
-	defer func() {
+	defer func() { //nolint:contextcheck // the work has its context
 		w.end(ended)
 		w.ctx.End(nil)
 	}()
-	ended = w.do(kind.around)
+	ended = w.do(kind.around) //nolint:contextcheck // as above
 }
 
 var errGoexit = errors.New("the worker ended its goroutine by runtime.Goexit")
@@ -159,7 +159,7 @@ func (w *work) hooked(ctx context.Context, around *jobPlugins) error {
 
 // plainly decodes the args and calls the worker under its timeout, which counts from now. A middleware that calls it twice gets
 // a second context.
-func (w *work) plainly(ctx context.Context, now time.Time) error {
+func (w *work) plainly(ctx context.Context, now time.Time) error { //nolint:contextcheck // the timed context is made of ctx
 	if err := w.unit.unmarshal(); err != nil {
 		return err
 	}

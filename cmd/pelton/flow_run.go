@@ -81,8 +81,7 @@ func runError(err error) error {
 	if errors.Is(err, flow.ErrNotFound) || errors.Is(err, flow.ErrRunning) {
 		return err
 	}
-	var invalid *flow.InvalidOptionsError
-	if errors.As(err, &invalid) {
+	if _, invalid := errors.AsType[*flow.InvalidOptionsError](err); invalid {
 		return usage(err)
 	}
 	return err

@@ -12,7 +12,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
 
+	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow/internal/decide"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 	"github.com/peltonq/pelton/jobs/flow/internal/notice"
@@ -30,7 +32,6 @@ type step struct {
 	effects decide.Effects
 	timers  []store.Timer
 	notices []notice.Args
-	killed  []int // nodes whose SLA kills them
 }
 
 // advance applies what reports say to a run, and tells whether it did: somebody else may be at it, who will see them all.
@@ -152,20 +153,8 @@ func (s *step) events(ctx context.Context, r *store.Report) ([]decide.Event, err
 		return one(decide.Resume{}), nil
 	case actRelease:
 		return s.released(ctx)
-	case actRetry:
-		events := one(decide.RetryFailed{})
-		for _, n := range nodes {
-			events = append(events, decide.RetryFlow{Node: n})
-		}
-		return events, nil
-	case actRerun:
-		return one(decide.Rerun{Nodes: nodes}), nil
-	case actSucceed:
-		var events []decide.Event
-		for _, n := range nodes {
-			events = append(events, decide.MarkSucceeded{Node: n})
-		}
-		return events, nil
+	case actRetry, actRerun, actSucceed:
+		return wishes(action, nodes), nil
 	case actAgain:
 		var due decide.RetryDue
 		if err := json.Unmarshal(r.Args, &due); err != nil {
@@ -178,6 +167,25 @@ func (s *step) events(ctx context.Context, r *store.Report) ([]decide.Event, err
 	}
 	s.e.c.log.WarnContext(ctx, "nobody knows what was asked of a run", "run", s.l.run.ID, "action", action)
 	return nil, nil
+}
+
+// wishes are the events of what a person wants to start over.
+func wishes(action string, nodes []int) (events []decide.Event) {
+	switch {
+	case action == actRetry && len(nodes) == 0:
+		return one(decide.RetryFailed{})
+	case action == actRerun:
+		return one(decide.Rerun{Nodes: nodes})
+	}
+	for _, n := range nodes {
+		switch action {
+		case actRetry:
+			events = append(events, decide.RetryFlow{Node: n})
+		case actSucceed:
+			events = append(events, decide.MarkSucceeded{Node: n})
+		}
+	}
+	return events
 }
 
 func one(e decide.Event) []decide.Event { return []decide.Event{e} }
@@ -230,19 +238,20 @@ func (s *step) begin(ctx context.Context) ([]decide.Event, error) {
 			return nil, nil // the run before asks again when it ends
 		}
 		events := s.holds(before, true)
-		return append(append(events, decide.Begin{}), s.limits()...), nil
+		s.limits()
+		return append(events, decide.Begin{}), nil
 	}
-	return append(one(decide.Begin{}), s.limits()...), nil
+	s.limits()
+	return one(decide.Begin{}), nil
 }
 
 // limits sets the timers of the run's SLAs.
-func (s *step) limits() []decide.Event {
+func (s *step) limits() {
 	for i, sla := range s.l.options.SLAs {
 		if sla.Node == "" {
 			s.timers = append(s.timers, store.Timer{Node: -1, What: actSLA + ":" + strconv.Itoa(i), After: time.Duration(sla.Within)})
 		}
 	}
-	return nil
 }
 
 // followed is what a run needs to know of the one before it.
@@ -319,7 +328,8 @@ func (s *step) released(ctx context.Context) ([]decide.Event, error) {
 	}
 	if s.l.run.Pipeline == 3 {
 		if before == nil || before.ended {
-			return append(one(decide.Begin{}), s.limits()...), nil
+			s.limits()
+			return one(decide.Begin{}), nil
 		}
 		return nil, nil
 	}
@@ -503,29 +513,34 @@ func retryOf(r graph.Retry) *mark.Retry {
 func (s *step) start(ctx context.Context) error {
 	var params []river.InsertManyParams
 	var nodes []int
-	for pending := s.effects.Start; len(pending) > 0; {
-		var faults []decide.Event
-		for _, n := range pending {
-			p, err := s.jobOf(n)
-			if err != nil {
-				faults = append(faults, decide.CouldNotStart{Node: n, Reason: err.Error()})
-				continue
+	var inserted []*rivertype.JobInsertResult
+	for pending := s.effects.Start; ; {
+		for len(pending) > 0 {
+			var faults []decide.Event
+			for _, n := range pending {
+				p, err := s.jobOf(n)
+				if err != nil {
+					faults = append(faults, decide.CouldNotStart{Node: n, Reason: err.Error()})
+					continue
+				}
+				params, nodes = append(params, p), append(nodes, n)
 			}
-			params, nodes = append(params, p), append(nodes, n)
+			pending = s.couldNotStart(faults...)
 		}
-		pending = nil
-		if len(faults) > 0 {
-			effects := s.l.machine.Apply(faults...)
-			pending = effects.Start
-			s.effects = s.l.machine.Merge(s.effects, effects)
+		if len(params) == 0 {
+			return nil
 		}
-	}
-	if len(params) == 0 {
-		return nil
-	}
-	inserted, err := s.e.c.jobs.InsertManyTx(ctx, s.tx, params)
-	if err != nil {
-		return fmt.Errorf("insert the jobs of nodes: %w", err)
+		var err error
+		inserted, err = s.e.c.jobs.InsertManyTx(ctx, s.tx, params)
+		if err == nil {
+			break
+		}
+		var invalid *jobs.InvalidJobError // nothing was stored; tried again it would be as wrong
+		if !errors.As(err, &invalid) || invalid.Index >= len(nodes) {
+			return fmt.Errorf("insert the jobs of nodes: %w", err)
+		}
+		pending = s.couldNotStart(decide.CouldNotStart{Node: nodes[invalid.Index], Reason: invalid.Err.Error()})
+		params, nodes = slices.Delete(params, invalid.Index, invalid.Index+1), slices.Delete(nodes, invalid.Index, invalid.Index+1)
 	}
 	for i, n := range nodes {
 		for n >= len(s.l.rows) {
@@ -538,6 +553,16 @@ func (s *step) start(ctx context.Context) error {
 		r.JobID = &inserted[i].Job.ID
 	}
 	return nil
+}
+
+// couldNotStart tells the machine, and returns the nodes that are to start for it.
+func (s *step) couldNotStart(faults ...decide.Event) []int {
+	if len(faults) == 0 {
+		return nil
+	}
+	effects := s.l.machine.Apply(faults...)
+	s.effects = s.l.machine.Merge(s.effects, effects)
+	return effects.Start
 }
 
 // jobOf makes the job of a node, with its parameters resolved.

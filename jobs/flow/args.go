@@ -31,7 +31,7 @@ func (a rawArgs) MarshalJSON() ([]byte, error) { return a.data, nil }
 // argsOf resolves a node's parameters and makes the args of its job.
 func (c *Client) argsOf(l *loaded, n int, scopes param.Scopes) (river.JobArgs, error) {
 	spec := l.machine.Spec(n)
-	if template, runs := c.commandOf(spec); runs {
+	if template, runs := c.commandOf(spec); runs && len(spec.Args) == 0 {
 		return l.commandArgs(n, template, scopes)
 	}
 	fill := func(values map[string]string) (river.JobArgs, error) { return configArgs(spec, values) }
@@ -175,7 +175,7 @@ func (c *Client) outputsOf(spec *graph.Node, output []byte) (map[string]string, 
 	if len(output) == 0 || output[0] != '{' {
 		return nil, nil
 	}
-	if _, runs := c.commandOf(spec); runs {
+	if _, runs := c.commandOf(spec); runs && len(spec.Args) == 0 {
 		var recorded struct {
 			Outputs map[string]string `json:"outputs"`
 		}

@@ -3,8 +3,10 @@ package flow_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/peltonq/pelton/jobs/flow"
@@ -30,27 +32,28 @@ func TestCase11Conditions(t *testing.T) {
 		want    string
 	}{
 		"conditional_flow2": {
-			map[string]string{"key1": "value1", "key2": "value2", "key3": "value4"}, nil,
+			map[string]string{"key1": "value1", "key2": "value2", "key3": "value4"},
+			nil,
 			"KILLED: jobA=SUCCEEDED jobB=SUCCEEDED jobC=CANCELLED jobD=CANCELLED",
 		},
 		"conditional_flow4": {nil, []string{"jobA", "jobB"}, "SUCCEEDED: jobA=FAILED jobB=FAILED jobC=SUCCEEDED"},
 		"conditional_flow5": {nil, []string{"jobB"}, "SUCCEEDED: jobA=SUCCEEDED jobB=FAILED jobC=SUCCEEDED"},
 		"conditional_flow6": {
-			map[string]string{"props": "foo"}, nil,
+			map[string]string{"props": "foo"},
+			nil,
 			"SUCCEEDED: jobA=SUCCEEDED jobB=SUCCEEDED jobC=CANCELLED jobD=SUCCEEDED",
 		},
 		"conditional_flow8": {
-			map[string]string{"key1": "value1", "key2": "value2"}, nil,
+			map[string]string{"key1": "value1", "key2": "value2"},
+			nil,
 			"KILLED: jobA=SUCCEEDED jobB=SUCCEEDED jobC=CANCELLED jobD=CANCELLED",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t, func(ctx context.Context, j flowtest.Job) (map[string]string, error) {
-				for _, f := range c.fail {
-					if f == j.Node.Path {
-						return nil, errors.New("asked to fail")
-					}
+				if slices.Contains(c.fail, j.Node.Path) {
+					return nil, errors.New("asked to fail")
 				}
 				return outputsOfA(c.outputs)(ctx, j)
 			})
@@ -76,9 +79,7 @@ func dag(t *testing.T, replace map[string]string) string {
 		}
 		files[e.Name()] = string(text)
 	}
-	for name, text := range replace {
-		files[name] = text
-	}
+	maps.Copy(files, replace)
 	return write(t, files)
 }
 

@@ -65,6 +65,53 @@ func TestCasesOfCommands(t *testing.T) {
 	}
 }
 
+// The time at which the run started in parts, and the number of an attempt.
+func TestRunTimeProperties(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	h.push(yaml(t, `
+nodes:
+  - name: start
+    type: command
+    config:
+      command: echo ${azkaban.flow.start.timestamp} ${azkaban.flow.start.second}.${azkaban.flow.start.milliseconds}
+  - name: again
+    type: command
+    config:
+      command: bash -c 'grep -q azkaban.job.attempt=1 $JOB_PROP_FILE'
+      retries: 1
+`))
+	run := h.start("f", flow.Options{})
+	equal(t, "run", h.ended(run), "SUCCEEDED: again=SUCCEEDED start=SUCCEEDED")
+	moment, parts, _ := strings.Cut(strings.TrimSpace(h.log(run, "start")), " ")
+	if parts == "" || !strings.Contains(moment, ":"+parts) {
+		t.Errorf("the run started at %s, with %s seconds", moment, parts)
+	}
+}
+
+// A node whose job the queue would refuse fails, and holds up nothing.
+func TestJobsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	h.push(yaml(t, `
+on_failure: finish_possible
+nodes:
+  - {name: a, type: command, config: {command: echo a}}
+  - {name: large, type: command, config: {command: echo b, x: `+strings.Repeat("x", 600_000)+`, y: "${x}"}}
+  - {name: after, type: noop, dependsOn: [large], condition: all_failed}
+  - {name: z, type: command, config: {command: echo z}}
+`))
+	run := h.start("f", flow.Options{})
+	equal(t, "run", h.ended(run), "SUCCEEDED: a=SUCCEEDED after=SUCCEEDED large=FAILED z=SUCCEEDED")
+	if why, err := h.flows.Why(t.Context(), run, "large"); err != nil || !strings.Contains(why, "over the limit of 1048576") {
+		t.Errorf("why: %q, %v", why, err)
+	}
+	_, err := h.flows.Run(t.Context(), flow.RunParams{Project: "p", Flow: "f", Options: flow.Options{Queue: "No Queue"}})
+	if err == nil || !strings.Contains(err.Error(), `queue "No Queue": want up to 64`) {
+		t.Errorf("a run in no queue: %v", err)
+	}
+}
+
 // Parameters, outputs and files of commands, in a project of our own.
 func TestCommandsSeeTheirRun(t *testing.T) {
 	t.Parallel()

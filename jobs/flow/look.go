@@ -72,7 +72,8 @@ func (c *Client) Get(ctx context.Context, run int64) (*RunDetail, error) {
 	return &RunDetail{r, nodes}, nil
 }
 
-// Ended waits until a run has ended, with all that was asked of it before, or until ctx has, and returns the run; changed, if not nil, is told of it each time it has moved.
+// Ended waits until a run has ended and nothing more is asked of it (a retry that was asked for has begun then, and ended), or ctx
+// has, and returns the run; changed, if not nil, is told of it each time it has moved.
 func (c *Client) Ended(ctx context.Context, run int64, changed func(*RunDetail)) (*RunDetail, error) {
 	step := int64(-1)
 	for wait := firstLook; ; wait = min(2*wait, lastLook) {
@@ -85,6 +86,10 @@ func (c *Client) Ended(ctx context.Context, run int64, changed func(*RunDetail))
 			wait = firstLook
 		}
 		if changed != nil || r.EndedAt != nil {
+			asked, err := c.store.Asked(ctx, run) // before the run is read: what is applied in between shows in the run
+			if err != nil {
+				return nil, fmt.Errorf("run %d: %w", run, err)
+			}
 			detail, err := c.Get(ctx, run)
 			if err != nil {
 				return nil, err
@@ -92,14 +97,8 @@ func (c *Client) Ended(ctx context.Context, run int64, changed func(*RunDetail))
 			if changed != nil {
 				changed(detail)
 			}
-			if detail.EndedAt != nil {
-				asked, err := c.store.Asked(ctx, run)
-				if err != nil {
-					return nil, fmt.Errorf("run %d: %w", run, err)
-				}
-				if !asked { // what is asked may make it live again
-					return c.Get(ctx, run)
-				}
+			if detail.EndedAt != nil && !asked {
+				return detail, nil
 			}
 		}
 		if !sleep(ctx, wait) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/peltonq/pelton/jobs/flow/internal/draft"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 )
 
@@ -169,6 +170,11 @@ func (o *Options) validate(g *graph.Flow) error {
 	}
 	if o.MaxParallel < 0 || o.MaxParallel > maxParallel {
 		fault("%d jobs at a time: want 1 to %d", o.MaxParallel, maxParallel)
+	}
+	if o.Queue != "" {
+		if reason := draft.BadQueue(o.Queue); reason != "" {
+			fault("queue %q: %s", o.Queue, reason)
+		}
 	}
 	if o.JobPriority < 0 || o.JobPriority > 4 {
 		fault("job priority %d: want 1 to 4", o.JobPriority)

@@ -70,7 +70,7 @@ func (c *Client) push(ctx context.Context, name, path string, keep bool) (*PushR
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
-	report := &PushReport{Faults: faults, Notes: []Fault{}}
+	report := &PushReport{Faults: append([]Fault{}, faults...), Notes: []Fault{}}
 	if b == nil {
 		return report, &FaultsError{name, faults}
 	}

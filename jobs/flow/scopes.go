@@ -30,6 +30,7 @@ func (l *loaded) runtime(n int) map[string]string {
 	}
 	start = start.In(time.Local) //nolint:gosmopolitan // a data team's scripts want the zone of the place
 	spec := m.Spec(n)
+	milliseconds := fmt.Sprintf("%03d", start.Nanosecond()/1e6)
 	names := func(numbers []int) string {
 		var list []string
 		for _, i := range numbers {
@@ -56,8 +57,8 @@ func (l *loaded) runtime(n int) map[string]string {
 		"azkaban.flow.start.hour":         start.Format("15"),
 		"azkaban.flow.start.minute":       start.Format("04"),
 		"azkaban.flow.start.second":       start.Format("05"),
-		"azkaban.flow.start.millisecond":  start.Format("000"),
-		"azkaban.flow.start.milliseconds": start.Format("000"),
+		"azkaban.flow.start.millisecond":  milliseconds,
+		"azkaban.flow.start.milliseconds": milliseconds,
 		"azkaban.flow.start.timezone":     start.Format("MST"),
 		"azkaban.job.id":                  nameOf(path),
 		"azkaban.job.attempt":             strconv.Itoa(m.Node(n).Attempt),

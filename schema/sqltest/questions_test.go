@@ -87,6 +87,13 @@ var answers = map[string]answer{
 	"Which jobs had the same unique key?":                              {"key kind jobs ids states", 1, "cancelled"},
 	"Which jobs did a person change since they were enqueued?": {"id kind queue queue_now priority priority_now max_attempts max_attempts_now " +
 		"changed_at who", 1, "bob as "},
+	"Which flows failed last night, and at which node?":          {"run project flow status ended_at node node_status reason job_id", 1, "exited with code 3"},
+	"Which runs of flows go on, and how far are they?":           {"run project flow status age ended nodes under_way", 2, "1|3|load"},
+	"What does a run of a flow wait for?":                        {"node status held job_id job_state job_since waits_for", 2, "report|READY|||||load"},
+	"Which nodes of flows are slowest?":                          {"project flow node runs mean longest waited", 3, "report"},
+	"Who killed, retried or changed which run?":                  {"at who action run project flow was nodes is_now", 1, "flow.kill|3|sales|nightly|RUNNING||KILLED"},
+	"How many runs of flows end per day, and how?":               {"day project flow runs succeeded failed killed mean longest", 3, "nightly"},
+	"Which versions of projects were pushed, and were they run?": {"project version pushed_at pushed_by format files size flows runs last_run", 2, "sales|1|"},
 }
 
 // theJob chooses the job that is asked about where the page says :job_id.
@@ -121,7 +128,7 @@ func TestQuestionsOfTheManual(t *testing.T) {
 			continue
 		}
 		sql := strings.NewReplacer(":job_id", "("+theJob[q.title]+")", ":'executor'", "'worker-a'", ":'tag'", "'nightly'",
-			":'customer'", "'103'").Replace(q.queries[0])
+			":'customer'", "'103'", ":run", "6").Replace(q.queries[0])
 		columns, rows := ask(t, pool, q.title, sql)
 		if columns != want.columns {
 			t.Errorf("%q has columns %s, want %s", q.title, columns, want.columns)

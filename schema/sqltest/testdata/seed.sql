@@ -194,3 +194,33 @@ INSERT INTO pelton.job_log (id, job_id, at, pos, run, stream, data)
 SELECT pelton.id_at(a.ended_at) | (nextval('pelton.job_log_id_seq') & 16777215), a.job_id, a.ended_at, 13 * n, a.run, 'o',
     convert_to('line ' || lpad(n::text, 7, '0') || E'\n', 'UTF8')
 FROM pelton.job_attempt a JOIN pelton.job j ON j.id = a.job_id AND j.kind = 'command', generate_series(0, 2) n;
+
+-- Flows: extract -> load -> report. A run that failed last night, three that succeeded, one that ann killed, one that goes on, one that waits.
+INSERT INTO pelton.flow_project (id, name) OVERRIDING SYSTEM VALUE VALUES (1, 'sales');
+INSERT INTO pelton.flow_version (id, project_id, no, pushed_at, pushed_by, format, files, bytes) OVERRIDING SYSTEM VALUE VALUES
+    (1, 1, 1, now() - interval '5 days', 'os:ann', 'flow-2.0', 3, 1200), (2, 1, 2, now() - interval '1 hour', 'os:ann', 'flow-2.0', 3, 1300);
+INSERT INTO pelton.flow (version_id, name, nodes, graph) SELECT v, 'nightly', 3, '{"name": "nightly", "nodes": [
+    {"path": "extract", "type": "command", "container": -1}, {"path": "load", "type": "command", "container": -1, "parents": [0]},
+    {"path": "report", "type": "command", "container": -1, "parents": [1]}]}' FROM generate_series(1, 2) v;
+WITH run (id, begun, took, status) AS (VALUES
+    (1, now() - interval '4 days', interval '20 minutes', 'SUCCEEDED'), (2, now() - interval '3 days', interval '25 minutes', 'SUCCEEDED'),
+    (3, now() - interval '2 days', interval '5 minutes', 'KILLED'), (4, current_date::timestamptz, interval '10 minutes', 'FAILED'),
+    (5, now() - interval '40 minutes', interval '15 minutes', 'SUCCEEDED'), (6, now() - interval '10 minutes', NULL, 'RUNNING'),
+    (7, NULL, NULL, 'QUEUED')
+)
+INSERT INTO pelton.flow_run (id, version_id, project_id, created_at, started_at, ended_at, flow, status, created_by, options) OVERRIDING SYSTEM VALUE
+SELECT id, 1, 1, coalesce(begun, now()), begun, begun + took, 'nightly', status, 'os:ann', '{}' FROM run;
+INSERT INTO pelton.flow_node (run_id, no, path, status, queued_at, started_at, ended_at, reason, job_id)
+SELECT r.id, n.no, (ARRAY['extract', 'load', 'report'])[n.no + 1], s.status,
+    CASE WHEN s.status NOT IN ('READY', 'CANCELLED') THEN r.started_at + n.no * interval '5 minutes' END,
+    CASE WHEN s.status NOT IN ('READY', 'CANCELLED', 'QUEUED') THEN r.started_at + n.no * interval '5 minutes' + interval '1 second' END,
+    CASE WHEN s.status NOT IN ('READY', 'QUEUED') THEN r.started_at + (n.no + 1) * interval '5 minutes' END,
+    CASE s.status WHEN 'FAILED' THEN 'program "load" exited with code 3' END,
+    CASE s.status WHEN 'QUEUED' THEN (SELECT max(job_ids[1]) FROM pelton.job_lease WHERE executor = 2) END
+FROM pelton.flow_run r CROSS JOIN generate_series(0, 2) AS n(no) CROSS JOIN LATERAL (SELECT CASE
+    WHEN r.status = 'SUCCEEDED' OR r.id IN (3, 4, 6) AND n.no = 0 THEN 'SUCCEEDED'
+    WHEN r.id = 3 AND n.no = 1 THEN 'KILLED' WHEN r.id = 4 AND n.no = 1 THEN 'FAILED' WHEN r.id = 6 AND n.no = 1 THEN 'QUEUED'
+    WHEN r.id IN (3, 4) THEN 'CANCELLED' ELSE 'READY' END AS status) s;
+INSERT INTO pelton.audit (at, actor, action, target, before, after) VALUES
+    (now() - interval '4 days', 'os:ann', 'flow.run', 'run 1', NULL, '{"project": "sales", "flow": "nightly", "version": 1, "options": {}}'),
+    (now() - interval '2 days' + interval '6 minutes', 'os:ann', 'flow.kill', 'run 3', '{"status": "RUNNING"}', '{"nodes": null}');

@@ -105,10 +105,20 @@ var instance = regexp.MustCompile(`^(.+)\[\d+\]$`)
 // queueName is the rule that jobs has for names of queues.
 var queueName = regexp.MustCompile(`^[a-z0-9]+([_|-][a-z0-9]+)*$`)
 
+// BadQueue says what is wrong with the name of a queue, "" if nothing is.
+func BadQueue(name string) string {
+	if len(name) > 64 || !queueName.MatchString(name) {
+		return "want up to 64 lower-case letters and digits, separated by single _ or -"
+	}
+	return ""
+}
+
 // extensions checks the keys that Azkaban does not have.
 func (c *checker) extensions(n *Node, fault faultFunc) {
-	if n.Queue != "" && (len(n.Queue) > 64 || !queueName.MatchString(n.Queue)) {
-		fault("queue", "queue %q: want up to 64 lower-case letters and digits, separated by single _ or -", n.Queue)
+	if n.Queue != "" {
+		if reason := BadQueue(n.Queue); reason != "" {
+			fault("queue", "queue %q: %s", n.Queue, reason)
+		}
 	}
 	if n.Priority < 0 || n.Priority > 4 {
 		fault("priority", "priority is %d, want 1 (first) to 4", n.Priority)

@@ -1,17 +1,19 @@
 // Package files lays the files of a version out in a directory, once for each version and machine.
 //
 // A directory is filled under another name and renamed when it is whole, so that any number of processes may share one root: whoever
-// comes second throws its own away. Runs share a version's directory; what a program writes there, later runs find.
+// comes second throws its own away. Its name has the version's number and a hash of what its files are, so that several databases may
+// share a root too, and one that was restored to an earlier time. Runs share a version's directory; what a program writes there, later
+// runs find.
 package files
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
+	"regexp"
 	"sync"
 	"time"
 
@@ -64,13 +66,13 @@ func (c *Cache) Dir(ctx context.Context, version int64) (string, error) {
 }
 
 func (c *Cache) lay(ctx context.Context, version int64) (string, error) {
-	dir := filepath.Join(c.root, strconv.FormatInt(version, 10))
-	if info, err := os.Stat(dir); err == nil && info.IsDir() {
-		return dir, nil
-	}
 	list, err := c.store.Files(ctx, version)
 	if err != nil {
 		return "", fmt.Errorf("files of version %d: %w", version, err)
+	}
+	dir := filepath.Join(c.root, nameOf(version, list))
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return dir, nil
 	}
 	if err := os.MkdirAll(c.root, 0o755); err != nil { //nolint:gosec // programs of other users may run there
 		return "", fmt.Errorf("files of version %d: %w", version, err)
@@ -96,6 +98,18 @@ func (c *Cache) lay(ctx context.Context, version int64) (string, error) {
 	}
 	return dir, nil
 }
+
+// nameOf is the name of a version's directory. The files are sorted by path.
+func nameOf(version int64, list []store.File) string {
+	h := sha256.New()
+	for _, f := range list {
+		fmt.Fprintf(h, "%q %x %t\n", f.Path, f.Hash, f.Executable)
+	}
+	return fmt.Sprintf("%d-%x", version, h.Sum(nil)[:8])
+}
+
+// isOurs tells whether a directory has such a name, or that of a draft.
+var isOurs = regexp.MustCompile(`^(\d+-[0-9a-f]{16}|\.draft-.*)$`).MatchString
 
 func (c *Cache) write(ctx context.Context, dir string, f store.File) error {
 	if !filepath.IsLocal(f.Path) {
@@ -130,8 +144,7 @@ func (c *Cache) Sweep(age time.Duration) error {
 	}
 	var errs []error
 	for _, e := range entries {
-		_, numbered := strconv.ParseInt(e.Name(), 10, 64)
-		if numbered != nil && !strings.HasPrefix(e.Name(), ".draft-") {
+		if !isOurs(e.Name()) {
 			continue
 		}
 		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > age {

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -79,7 +81,7 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 	if err != nil {
 		return err
 	}
-	papers, err := newPapers(w.tempDir, job.Args.Properties)
+	papers, err := newPapers(w.tempDir, properties(job))
 	if err != nil {
 		return err
 	}
@@ -102,6 +104,17 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 		joblog.Logger(ctx).ErrorContext(ctx, "the node has no outputs", "error", err)
 	}
 	return err
+}
+
+// properties are the node's, with the number of this attempt: a retry has the args that were made for the first.
+func properties(job *river.Job[Args]) map[string]string {
+	const attempt = "azkaban.job.attempt"
+	if _, set := job.Args.Properties[attempt]; !set {
+		return job.Args.Properties
+	}
+	all := maps.Clone(job.Args.Properties)
+	all[attempt] = strconv.Itoa(job.Attempt - 1)
+	return all
 }
 
 // run runs the programs in turn. Its result is the last one's.

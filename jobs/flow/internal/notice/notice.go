@@ -108,7 +108,7 @@ func NewWorker(config Config) (*Worker, error) {
 	}
 	u, err := url.Parse(config.SMTP)
 	if err != nil || u.Hostname() == "" || u.Scheme != "smtp" && u.Scheme != "smtps" {
-		return nil, errors.New("mail server: want smtp://[USER:PASSWORD@]HOST[:PORT] or smtps://...") // the text may hold a password
+		return nil, errors.New("mail server: want smtp://[USER:PASSWORD@]HOST[:PORT] or smtps:// with the same") // the text may hold a password
 	}
 	if config.From == "" {
 		return nil, errors.New("mail server without a sender's address")

@@ -20,7 +20,7 @@ import (
 // mailServer speaks as much SMTP as a client needs and sends what it is given to got.
 func mailServer(t *testing.T, got chan<- string) (address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test's
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -114,7 +115,7 @@ func (s *Store) pushContent(ctx context.Context, tx pgx.Tx, f File, open func(st
 	buf := make([]byte, min(partBytes, f.Bytes+1))
 	for part := 0; ; part++ {
 		n, err := io.ReadFull(r, buf)
-		end := err == io.EOF || err == io.ErrUnexpectedEOF //nolint:errorlint // ReadFull returns these as they are
+		end := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		if err != nil && !end {
 			return err
 		}

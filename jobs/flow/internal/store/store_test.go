@@ -43,6 +43,26 @@ func flowOf(name string, nodes ...string) *graph.Flow {
 	return f
 }
 
+// Two databases have versions of the same number, and their executors one directory: each finds its own files.
+func TestDatabasesShareADirectory(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for _, text := range []string{"of the first", "of the second"} {
+		s := store.New(schematest.Pool(t), "pelton")
+		v, err := s.Push(t.Context(), contents{"a.txt": []byte(text)}.push("p", flowOf("f", "a")))
+		if err != nil || v.ID != 1 {
+			t.Fatalf("version %+v, %v", v, err)
+		}
+		dir, err := files.New(s, root).Dir(t.Context(), v.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, "a.txt")); err != nil || string(got) != text { //nolint:gosec // the test's
+			t.Errorf("a.txt is %q, want %q (%v)", got, text, err)
+		}
+	}
+}
+
 func TestVersionsKeepTheirFiles(t *testing.T) {
 	t.Parallel()
 	pool := schematest.Pool(t)

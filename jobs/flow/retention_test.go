@@ -1,0 +1,63 @@
+package flow_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/peltonq/pelton/internal/pgtest"
+	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/flow/flowtest"
+	"github.com/peltonq/pelton/jobs/flow/internal/store"
+)
+
+// A flow that takes longer than everything is kept: the jobs of its first nodes are gone with their partitions, old runs and
+// versions are swept meanwhile, and it goes on with what its rows hold.
+func TestFlowLongerThanTheRetention(t *testing.T) {
+	t.Parallel()
+	var gates gate
+	h := newHouse(t, func(ctx context.Context, j flowtest.Job) (map[string]string, error) {
+		switch j.Node.Path {
+		case "a":
+			return map[string]string{"word": "kept"}, nil
+		case "b":
+			return nil, gates.wait(ctx, "b")
+		}
+		return map[string]string{"got": j.Args["text"]}, nil
+	})
+	h.push(yaml(t, `
+nodes:
+  - {name: a, type: test}
+  - {name: b, type: test, dependsOn: [a]}
+  - {name: c, type: test, dependsOn: [a, b], config: {text: "${word}"}}
+`))
+	run := h.start("f", flow.Options{})
+	h.eventually(run, "b", "RUNNING")
+	h.push(yaml(t, "nodes: [{name: other, type: noop}]\n"))
+	for _, table := range []string{"job", "job_attempt", "job_log"} {
+		id := map[string]string{"job": "id"}[table]
+		if id == "" {
+			id = "job_id"
+		}
+		_, err := h.pool.Exec(t.Context(), `DELETE FROM pelton.`+table+` WHERE `+id+` = (SELECT job_id FROM pelton.flow_node WHERE run_id = $1 AND path = 'a')`, run)
+		must(t, err)
+	}
+	s := store.New(h.pool, "pelton")
+	if runs, versions, _, err := s.Sweep(t.Context(), 0, 0, 100); err != nil || runs != 0 || versions != 1 {
+		t.Errorf("swept %d runs and %d versions, want none and the one without a run (%v)", runs, versions, err)
+	}
+	gates.open("b")
+	equal(t, "run", h.ended(run), "SUCCEEDED: a=SUCCEEDED b=SUCCEEDED c=SUCCEEDED")
+	r, err := h.flows.Get(t.Context(), run)
+	must(t, err)
+	equal(t, "outputs of c", string(r.Nodes[2].Outputs), `{"got":"kept"}`)
+	pgtest.Retry(t, patience, func(ctx context.Context) error {
+		_, _, _, err := s.Sweep(ctx, 0, 0, 100)
+		return err
+	})
+	var left int
+	must(t, h.pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM pelton.flow_run) + (SELECT count(*) FROM pelton.flow_node)
+		+ (SELECT count(*) FROM pelton.flow_version) + (SELECT count(*) FROM pelton.flow_content)`).Scan(&left))
+	if left != 0 {
+		t.Errorf("%d rows are left of a run that ended", left)
+	}
+}
