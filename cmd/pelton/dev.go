@@ -25,8 +25,8 @@ func (a *app) dev() *cobra.Command {
 		Use:     "dev",
 		Short:   "Run everything on this machine: database, scheduler, executor, endpoint",
 		GroupID: groupRun,
-		Long: `Run everything for development: migrates the database, runs the scheduler, an executor for the built-in kinds (command,
-noop) and the health and metrics endpoint, and prints where everything is.
+		Long: `Run everything for development: migrates the database, runs the scheduler, an executor for the built-in kinds
+(commands, nodes of flows, notices, noop) and the health and metrics endpoint, and prints where everything is.
 
 The database is DATABASE_URL if that is set. Otherwise a private PostgreSQL server runs on 127.0.0.1 while pelton dev does; its
 data stay in the data directory. The server's programs are those of this machine, or are downloaded. Other pelton commands of
@@ -155,12 +155,12 @@ func (a *app) tryWith(info started) string {
 // calledAs is how another terminal, with nothing of this one's environment, calls this program for the same database and schema.
 func (a *app) calledAs(info started) string {
 	words := program()
-	switch address, _ := a.givenURL(); {
-	case address == "":
+	switch address, _ := a.givenURL(); address {
+	case "":
 		if cmp.Or(a.dataDir, a.env("PELTON_DATA_DIR")) != "" {
 			words += " --data-dir " + shellWord(info.DataDir)
 		}
-	case address == info.DatabaseURL:
+	case info.DatabaseURL:
 		words = "DATABASE_URL=" + shellWord(address) + " " + words
 	}
 	if info.Schema != schema.DefaultName {

@@ -39,7 +39,7 @@ func (a *app) withFlows(ctx context.Context, types []string, do func(ctx context
 func flowError(err error) error {
 	var faults *flow.FaultsError
 	switch {
-	case errors.Is(err, flow.ErrRunning), errors.Is(err, flow.ErrEnded), errors.Is(err, flow.ErrLive):
+	case errors.Is(err, flow.ErrRunning), errors.Is(err, flow.ErrEnded), errors.Is(err, flow.ErrLive), errors.Is(err, flow.ErrRefused):
 		return refused(err)
 	case errors.As(err, &faults):
 		return usage(err)

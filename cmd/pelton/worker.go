@@ -17,7 +17,7 @@ func (a *app) worker() *cobra.Command {
 		Use:     "worker",
 		Short:   "Work jobs of the built-in kinds",
 		GroupID: groupRun,
-		Long: `Work jobs of the built-in kinds (command, noop) from the queues given, so many at once as the numbers say.
+		Long: `Work jobs of the built-in kinds (commands, nodes of flows, notices, noop) from the queues given, so many at once as the numbers say.
 
 Jobs of other kinds are left to the programs that know them. The scheduler's duties (due jobs, retries, dead processes,
 partitions) are those of pelton server; run at least one.`,

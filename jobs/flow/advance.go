@@ -153,20 +153,8 @@ func (s *step) events(ctx context.Context, r *store.Report) ([]decide.Event, err
 		return one(decide.Resume{}), nil
 	case actRelease:
 		return s.released(ctx)
-	case actRetry:
-		events := one(decide.RetryFailed{})
-		for _, n := range nodes {
-			events = append(events, decide.RetryFlow{Node: n})
-		}
-		return events, nil
-	case actRerun:
-		return one(decide.Rerun{Nodes: nodes}), nil
-	case actSucceed:
-		var events []decide.Event
-		for _, n := range nodes {
-			events = append(events, decide.MarkSucceeded{Node: n})
-		}
-		return events, nil
+	case actRetry, actRerun, actSucceed:
+		return wishes(action, nodes), nil
 	case actAgain:
 		var due decide.RetryDue
 		if err := json.Unmarshal(r.Args, &due); err != nil {
@@ -179,6 +167,25 @@ func (s *step) events(ctx context.Context, r *store.Report) ([]decide.Event, err
 	}
 	s.e.c.log.WarnContext(ctx, "nobody knows what was asked of a run", "run", s.l.run.ID, "action", action)
 	return nil, nil
+}
+
+// wishes are the events of what a person wants to start over.
+func wishes(action string, nodes []int) (events []decide.Event) {
+	switch {
+	case action == actRetry && len(nodes) == 0:
+		return one(decide.RetryFailed{})
+	case action == actRerun:
+		return one(decide.Rerun{Nodes: nodes})
+	}
+	for _, n := range nodes {
+		switch action {
+		case actRetry:
+			events = append(events, decide.RetryFlow{Node: n})
+		case actSucceed:
+			events = append(events, decide.MarkSucceeded{Node: n})
+		}
+	}
+	return events
 }
 
 func one(e decide.Event) []decide.Event { return []decide.Event{e} }

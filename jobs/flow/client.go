@@ -20,7 +20,16 @@ var (
 	ErrRunning  = errors.New("another run of this flow has not ended") // and Options.Concurrent is Skip
 	ErrEnded    = errors.New("the run has ended")                      // and cannot be changed so
 	ErrLive     = errors.New("the run has not ended")                  // and can be retried only then
+	ErrRefused  = errors.New("the run refuses that")                   // as it is now
 )
+
+// RefusedError is ErrRefused with the reason.
+type RefusedError struct{ Reason string }
+
+func (e *RefusedError) Error() string { return e.Reason }
+
+// Is makes it ErrRefused.
+func (e *RefusedError) Is(err error) bool { return err == ErrRefused }
 
 // Config of a client. The zero value is a client with all defaults.
 type Config struct {

@@ -187,6 +187,9 @@ func (e *engine) write(ctx context.Context, tx pgx.Tx, l *loaded, effects decide
 // outline brings a row's status and times in step with a node's state.
 func outline(r *store.Node, state *decide.Node, now time.Time) {
 	was := decide.Status(r.Status)
+	if r.Try != state.Try && was.Ended() { // started over, maybe to end in the same step
+		r.QueuedAt, r.StartedAt, r.EndedAt = nil, nil, nil
+	}
 	r.Status, r.Try, r.Attempt = state.Status.String(), state.Try, state.Attempt
 	r.Reason, r.Held = orNil(state.Reason), orNil(state.Held)
 	switch s := state.Status; {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/peltonq/pelton/jobs/flow/internal/decide"
 	"github.com/peltonq/pelton/jobs/flow/internal/store"
 )
 
@@ -84,6 +85,9 @@ func (c *Client) ask(ctx context.Context, run int64, action string, when phase, 
 		if err != nil {
 			return err
 		}
+		if err := c.check(ctx, tx, r, wishes(action, nodes)); err != nil {
+			return err
+		}
 		args, err := json.Marshal(nodes)
 		if err != nil {
 			return fmt.Errorf("encode nodes: %w", err)
@@ -98,6 +102,21 @@ func (c *Client) ask(ctx context.Context, run int64, action string, when phase, 
 		return fmt.Errorf("%s run %d: %w", action, run, err)
 	}
 	c.hint(ctx)
+	return nil
+}
+
+// check tells what a run would refuse, as it is now.
+func (c *Client) check(ctx context.Context, tx pgx.Tx, r store.Run, events []decide.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	l, err := c.read(ctx, tx, r)
+	if err != nil {
+		return err
+	}
+	if refused := l.machine.Apply(events...).Refused; len(refused) > 0 {
+		return &RefusedError{refused[0].Reason}
+	}
 	return nil
 }
 

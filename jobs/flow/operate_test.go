@@ -92,6 +92,53 @@ func TestWaitForARetry(t *testing.T) {
 	}
 }
 
+// What a run refuses is told to whoever asks.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	var gates gate
+	h := newHouse(t, func(ctx context.Context, _ flowtest.Job) (map[string]string, error) {
+		return nil, gates.wait(ctx, "go")
+	})
+	h.push(yaml(t, chain))
+	run := h.start("f", flow.Options{})
+	refused := func(what string, err error, want string) {
+		t.Helper()
+		if !errors.Is(err, flow.ErrRefused) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", what, err, want)
+		}
+	}
+	pgtest.Eventually(t, patience, func() bool {
+		r, err := h.flows.Get(t.Context(), run)
+		return err == nil && r.Nodes[0].Status == "RUNNING"
+	}, "the first node to run")
+	refused("a node that runs", h.flows.MarkSucceeded(t.Context(), run, "a"), "a runs")
+	gates.open("go")
+	if _, err := h.flows.Ended(t.Context(), run, nil); err != nil {
+		t.Fatal(err)
+	}
+	refused("nothing failed", h.flows.Retry(t.Context(), run), "no node has failed")
+	refused("no embedded flow", h.flows.Retry(t.Context(), run, "b"), "not an embedded flow")
+}
+
+// A node that ends in the step that starts it over has the times of its newest try.
+func TestTimesOfAnotherTry(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	h.push(yaml(t, `
+nodes:
+  - {name: a, type: test, config: {seconds: "${nothing}"}}
+`))
+	run := h.start("f", flow.Options{})
+	first, err := h.flows.Ended(t.Context(), run, nil)
+	must(t, err)
+	must(t, h.flows.Retry(t.Context(), run))
+	second, err := h.flows.Ended(t.Context(), run, nil)
+	must(t, err)
+	if n := second.Nodes[0]; n.Status != "FAILED" || n.Try != 1 || !n.EndedAt.After(*first.Nodes[0].EndedAt) {
+		t.Errorf("the node ended at %v, then at %v in %+v", first.Nodes[0].EndedAt, n.EndedAt, n)
+	}
+}
+
 func TestPauseResumeRetryRerunSucceed(t *testing.T) {
 	t.Parallel()
 	var gates gate
