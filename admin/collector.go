@@ -44,7 +44,7 @@ func newGauge(name, help string, label ...string) gauge {
 	return g
 }
 
-var up = prometheus.NewDesc("pelton_up", "1: the database answered; 0: it did not in time, and what it holds is left out.", nil, nil)
+var up = prometheus.NewDesc("pelton_up", "1: the database could be read; 0: it did not answer in time, or refused, and what it holds is left out.", nil, nil)
 
 // gauges about the database, by the name of their rows.
 var gauges = map[string]gauge{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/riverqueue/river/rivertype"
@@ -18,7 +19,7 @@ import (
 var ErrNoQueues = errors.New("nothing to start: no queues, and duties are off")
 
 // Start starts working the queues and the duties, and returns once the client is registered. It refuses a schema of another
-// version. ctx's values reach the workers; its end stops nothing: call Stop. Starting twice does no harm.
+// version, and a database role that lacks rights. ctx's values reach the workers; its end stops nothing: call Stop. Starting twice does no harm.
 func (c *Client) Start(ctx context.Context) error {
 	if err := c.enter(ctx); err != nil {
 		return fmt.Errorf("start client: %w", err)
@@ -31,6 +32,9 @@ func (c *Client) Start(ctx context.Context) error {
 		return ErrNoQueues
 	}
 	if err := schema.Check(ctx, c.pool, c.config.Schema); err != nil {
+		return fmt.Errorf("start client: %w", err)
+	}
+	if err := c.checkRights(ctx); err != nil {
 		return fmt.Errorf("start client: %w", err)
 	}
 	if len(c.config.Queues) > 0 {
@@ -50,6 +54,16 @@ func (c *Client) Start(ctx context.Context) error {
 	}
 	c.running = true
 	return nil
+}
+
+// checkRights refuses a role that could not do what a started client does: its duties would fail, and its jobs' results be lost.
+func (c *Client) checkRights(ctx context.Context) error {
+	missing, err := c.store.MissingRights(ctx, c.pool)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	return fmt.Errorf("the database role %q lacks rights in schema %q: %s; grant them, as docs/operations.md says, or connect as the tables' owner",
+		c.pool.Config().ConnConfig.User, c.config.Schema, strings.Join(missing, ", "))
 }
 
 // Stop stops claiming, hands back what has not begun, at once and uncounted, and waits for running jobs until ctx ends; then it

@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -171,5 +172,61 @@ func TestRoleWhoseClientEnqueuesUniqueJobs(t *testing.T) {
 	first := mine.enqueue("report", "--unique-key", "k")
 	if again := mine.object("job", "enqueue", "report", "--unique-key", "k"); fmt.Sprint(again["id"]) != first {
 		t.Errorf("second job of the key: %v", again)
+	}
+}
+
+// The role that works and operates can do both, and without the rights that it is asked for nothing starts.
+func TestRoleThatWorksAndOperates(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	_, address := recipe(t, s, "A role that works and operates", 1, "worker")
+	mine := shellOn(t, address)
+	server := mine.launch("server", "--worker", "--listen", "127.0.0.1:0")
+	if status := get(t, fmt.Sprint(server.started()["endpoint"])+"/readyz"); status != 200 {
+		t.Errorf("readiness of its server is %d", status)
+	}
+	done := mine.command("echo hello")
+	mine.waitState(done, "completed")
+	pgtest.Eventually(t, patience, func() bool { return mine.ok("job", "logs", done) == "hello\n" }, "the log to be stored")
+	failed := mine.command("false", "--max-attempts", "1")
+	mine.waitState(failed, "discarded")
+	mine.ok("dead", "redrive", failed)
+	again := mine.command("false", "--max-attempts", "1", "--unique-key", "k")
+	mine.waitState(again, "discarded")
+	mine.ok("dead", "discard", again)
+	soon := mine.enqueue("noop", "--at", "1s", "--unique-key", "once")
+	mine.waitState(soon, "completed")
+	later := mine.enqueue("noop", "--at", "1h", "--unique-key", "later")
+	unknown := mine.enqueue("report")
+	running := mine.command("exec sleep 1000")
+	mine.waitState(running, "running")
+	for _, line := range []string{
+		"job retry " + done, "job cancel " + later, "job retry " + later, "job cancel " + running, "job cancel " + unknown, "job retry " + unknown,
+		"queue pause other", "queue resume other", "job list", "queue list", "dead list", "executor list", "audit list", "partitions list",
+	} {
+		mine.ok(strings.Fields(line)...)
+	}
+	mine.waitState(running, "cancelled")
+	mine.waitState(later, "completed")
+	mine.ok("job", "delete", later)
+	for line := range strings.Lines(server.err.String()) {
+		if strings.Contains(line, "permission denied") && !strings.Contains(line, `"duty":"keeper"`) { // partitions are the owner's
+			t.Errorf("the server complains: %s", line)
+		}
+	}
+	server.signal(syscall.SIGTERM)
+	if code := server.exit(); code != exitOK {
+		t.Errorf("exit code is %d", code)
+	}
+	role, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.pool().Exec(t.Context(), `REVOKE INSERT ON pelton.job_attempt FROM `+role.User.Username()+`;
+		REVOKE USAGE ON SEQUENCE pelton.job_log_id_seq FROM `+role.User.Username()); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"worker", "server --listen 127.0.0.1:0"} {
+		mine.fails(exitFailed, `lacks rights in schema "pelton": INSERT on job_attempt, USAGE on job_log_id_seq; grant them`, strings.Fields(line)...)
 	}
 }

@@ -1,8 +1,6 @@
 package flow
 
 import (
-	"time"
-
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/jobs"
@@ -33,9 +31,6 @@ type WorkerConfig struct {
 	MailFrom string
 }
 
-// filesAge is how long a version's files stay laid out after their last use began.
-const filesAge = 14 * 24 * time.Hour
-
 // AddWorkers registers the workers that nodes of flows need: for nodes that run programs, and for notices. Errors: a wrong mail server.
 func AddWorkers(workers *jobs.Workers, pool *pgxpool.Pool, config WorkerConfig) error {
 	if config.Schema == "" {
@@ -52,7 +47,7 @@ func AddWorkers(workers *jobs.Workers, pool *pgxpool.Pool, config WorkerConfig) 
 	if err := jobs.AddWorkerSafely(workers, notices); err != nil {
 		return err
 	}
-	if err := cache.Sweep(filesAge); err != nil {
+	if err := cache.Sweep(files.Age); err != nil {
 		return err
 	}
 	return jobs.AddWorkerSafely(workers, nodecmd.NewWorker(nodecmd.Config{Files: cache, Programs: config.Programs}))

@@ -14,10 +14,20 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/peltonq/pelton/jobs/flow/internal/store"
+	"github.com/peltonq/pelton/jobs/joblog"
+)
+
+// Age is how long a version's directory stays after its last use began.
+const Age = 14 * 24 * time.Hour
+
+const (
+	layLimit   = 30 * time.Minute // for one version
+	sweepEvery = time.Hour        // while versions are asked for
 )
 
 // Cache lays out versions below a directory. Safe for concurrent use.
@@ -27,13 +37,17 @@ type Cache struct {
 
 	mu     sync.Mutex
 	layers map[int64]*layer
+	swept  time.Time
 }
 
-// layer is a version's directory, made by the first who asks.
+// layer is a version's directory. It is made in a goroutine for all who wait for it: that one of them leaves does not end it for the
+// others. The last who leaves ends it.
 type layer struct {
-	once sync.Once
-	dir  string
-	err  error
+	waiting int // under the cache's lock
+	cancel  context.CancelFunc
+	done    chan struct{} // closed when dir and err are set
+	dir     string
+	err     error
 }
 
 // New makes a cache below root, which is made when it is first needed.
@@ -41,28 +55,77 @@ func New(s *store.Store, root string) *Cache {
 	return &Cache{store: s, root: root, layers: map[int64]*layer{}}
 }
 
-// Dir returns the directory that holds the version's files.
+// Dir returns the directory that holds the version's files. One that somebody has removed is made anew. Old ones are removed now and then.
 func (c *Cache) Dir(ctx context.Context, version int64) (string, error) {
-	c.mu.Lock()
-	l := c.layers[version]
-	if l == nil {
-		l = &layer{}
-		c.layers[version] = l
-	}
-	c.mu.Unlock()
-	l.once.Do(func() { l.dir, l.err = c.lay(ctx, version) })
-	if l.err == nil {
+	c.sweepInTime(ctx)
+	for range 3 { // who sweeps may come between a directory and its use
+		l := c.join(ctx, version)
+		select {
+		case <-l.done:
+		case <-ctx.Done():
+		}
+		if !c.leave(l, version) {
+			return "", fmt.Errorf("files of version %d: %w", version, context.Cause(ctx))
+		}
+		if l.err != nil {
+			c.forget(l, version)
+			return "", l.err
+		}
 		if now := time.Now(); os.Chtimes(l.dir, now, now) == nil { // in use
 			return l.dir, nil
 		}
-		l.err = fmt.Errorf("directory %s of version %d is gone", l.dir, version)
+		c.forget(l, version)
 	}
-	c.mu.Lock() // the next one tries again
+	return "", fmt.Errorf("files of version %d: their directory below %s is removed as soon as it is made", version, c.root)
+}
+
+// join waits for a version's directory with others, or begins to make it.
+func (c *Cache) join(ctx context.Context, version int64) *layer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.layers[version]
+	if l == nil {
+		own, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), layLimit, fmt.Errorf("not laid out within %v", layLimit))
+		l = &layer{cancel: cancel, done: make(chan struct{})}
+		c.layers[version] = l
+		go func() {
+			defer cancel()
+			defer close(l.done)
+			l.dir, l.err = c.lay(own, version)
+		}()
+	}
+	l.waiting++
+	return l
+}
+
+// leave ends a wait and tells whether the layer is done. The last who leaves before it is done ends it and waits for that.
+func (c *Cache) leave(l *layer, version int64) (done bool) {
+	c.mu.Lock()
+	l.waiting--
+	select {
+	case <-l.done:
+		done = true
+	default:
+	}
+	last := !done && l.waiting == 0
+	if last && c.layers[version] == l {
+		delete(c.layers, version)
+	}
+	c.mu.Unlock()
+	if last {
+		l.cancel()
+		<-l.done
+	}
+	return done
+}
+
+// forget has the next one make the directory anew.
+func (c *Cache) forget(l *layer, version int64) {
+	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.layers[version] == l {
 		delete(c.layers, version)
 	}
-	return "", l.err
 }
 
 func (c *Cache) lay(ctx context.Context, version int64) (string, error) {
@@ -77,7 +140,7 @@ func (c *Cache) lay(ctx context.Context, version int64) (string, error) {
 	if err := os.MkdirAll(c.root, 0o755); err != nil { //nolint:gosec // programs of other users may run there
 		return "", fmt.Errorf("files of version %d: %w", version, err)
 	}
-	draft, err := os.MkdirTemp(c.root, ".draft-")
+	draft, err := os.MkdirTemp(c.root, draftPrefix)
 	if err != nil {
 		return "", fmt.Errorf("files of version %d: %w", version, err)
 	}
@@ -108,6 +171,8 @@ func nameOf(version int64, list []store.File) string {
 	return fmt.Sprintf("%d-%x", version, h.Sum(nil)[:8])
 }
 
+const draftPrefix = ".draft-"
+
 // isOurs tells whether a directory has such a name, or that of a draft.
 var isOurs = regexp.MustCompile(`^(\d+-[0-9a-f]{16}|\.draft-.*)$`).MatchString
 
@@ -133,7 +198,24 @@ func (c *Cache) write(ctx context.Context, dir string, f store.File) error {
 	return out.Close()
 }
 
-// Sweep removes directories that nobody has asked for since the age, and drafts left behind.
+// sweepInTime sweeps if the last time is long ago.
+func (c *Cache) sweepInTime(ctx context.Context) {
+	c.mu.Lock()
+	due := time.Since(c.swept) > sweepEvery
+	if due {
+		c.swept = time.Now()
+	}
+	c.mu.Unlock()
+	if !due {
+		return
+	}
+	if err := c.Sweep(Age); err != nil {
+		joblog.Logger(ctx).WarnContext(ctx, "old files of projects stay behind", "directory", c.root, "error", err)
+	}
+}
+
+// Sweep removes directories that nobody has asked for since the age, and drafts left behind. A directory gets a draft's name first:
+// nobody finds half of it.
 func (c *Cache) Sweep(age time.Duration) error {
 	entries, err := os.ReadDir(c.root)
 	if errors.Is(err, os.ErrNotExist) {
@@ -148,8 +230,19 @@ func (c *Cache) Sweep(age time.Duration) error {
 			continue
 		}
 		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > age {
-			errs = append(errs, os.RemoveAll(filepath.Join(c.root, e.Name())))
+			errs = append(errs, c.remove(e.Name()))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (c *Cache) remove(name string) error {
+	path := filepath.Join(c.root, name)
+	if !strings.HasPrefix(name, draftPrefix) {
+		draft := filepath.Join(c.root, draftPrefix+name)
+		if err := os.Rename(path, draft); err == nil {
+			path = draft
+		}
+	}
+	return os.RemoveAll(path)
 }
