@@ -14,7 +14,7 @@ import (
 func TestConfigRefusesRetentionsBelowZero(t *testing.T) {
 	t.Parallel()
 	c := Config{Retention: schema.Retention{Jobs: -time.Hour}}
-	if err := c.withDefaults().validate(); err == nil || !strings.Contains(err.Error(), "Retention.Jobs is -1h") {
+	if err := c.withDefaults().validate(); err == nil || !strings.Contains(err.Error(), "retention of jobs is -1h") {
 		t.Errorf("a retention below zero: %v", err)
 	}
 }

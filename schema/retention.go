@@ -31,9 +31,9 @@ func (r Retention) Validate() error {
 	for _, f := range []struct {
 		name  string
 		value time.Duration
-	}{{"Jobs", r.Jobs}, {"Logs", r.Logs}, {"Dead", r.Dead}, {"Audit", r.Audit}} {
+	}{{"jobs", r.Jobs}, {"logs", r.Logs}, {"dead letters", r.Dead}, {"audit", r.Audit}} {
 		if f.value < 0 {
-			faults = append(faults, fmt.Errorf("Retention.%s is %v, want a positive time", f.name, f.value))
+			faults = append(faults, fmt.Errorf("retention of %s is %v, want a positive time", f.name, f.value))
 		}
 	}
 	return errors.Join(faults...)

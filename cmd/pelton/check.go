@@ -34,7 +34,7 @@ func flagFault(err error) error {
 	if !ok {
 		return err
 	}
-	want := ""
+	var want string
 	switch invalid.GetFlag().Value.Type() {
 	case "int", "int64":
 		want = "a whole number"
@@ -73,7 +73,7 @@ func (s *serving) check() error {
 	}
 	_, port, err := net.SplitHostPort(s.listen)
 	if err == nil {
-		_, err = net.LookupPort("tcp", port)
+		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
 		return usagef("--listen is %q, want HOST:PORT, as in 127.0.0.1:8080", s.listen)

@@ -155,12 +155,12 @@ func (a *app) tryWith(info started) string {
 // calledAs is how another terminal, with nothing of this one's environment, calls this program for the same database and schema.
 func (a *app) calledAs(info started) string {
 	words := program()
-	switch address, _ := a.givenURL(); {
-	case address == "":
+	switch address, _ := a.givenURL(); address {
+	case "":
 		if cmp.Or(a.dataDir, a.env("PELTON_DATA_DIR")) != "" {
 			words += " --data-dir " + shellWord(info.DataDir)
 		}
-	case address == info.DatabaseURL:
+	case info.DatabaseURL:
 		words = "DATABASE_URL=" + shellWord(address) + " " + words
 	}
 	if info.Schema != schema.DefaultName {

@@ -91,8 +91,7 @@ func (f logFlags) options() (joblog.Options, error) {
 	if err := positive(f.given, "run", "head", "tail"); err != nil {
 		return o, err
 	}
-	switch {
-	case f.head > 0 && f.tail > 0:
+	if f.head > 0 && f.tail > 0 {
 		return o, usagef("--head and --tail: want one of them")
 	}
 	o.Head.Lines, o.Tail.Lines = f.head, f.tail

@@ -243,10 +243,14 @@ func TestQueues(t *testing.T) {
 		t.Errorf("resume: %v", doc)
 	}
 	for _, c := range [][]string{
-		{"queue resume etl", "queue etl was not paused"}, {"queue pause unheard", "queue unheard is paused; nothing was known of it"},
-		{"queue pause unheard", "queue unheard is paused\n"}, {"queue resume unheard", "queue unheard is resumed"},
-		{"queue resume *", "queue * was not paused"}, {"queue pause *", "queue * is paused\n"},
-		{"queue pause etl", "queue etl is paused\n"}, {"queue resume etl", "queue etl stays paused while all queues are"},
+		{"queue resume etl", "queue etl was not paused"},
+		{"queue pause unheard", "queue unheard is paused; nothing was known of it"},
+		{"queue pause unheard", "queue unheard is paused\n"},
+		{"queue resume unheard", "queue unheard is resumed"},
+		{"queue resume *", "queue * was not paused"},
+		{"queue pause *", "queue * is paused\n"},
+		{"queue pause etl", "queue etl is paused\n"},
+		{"queue resume etl", "queue etl stays paused while all queues are"},
 		{"queue resume *", "queue * is resumed"},
 	} {
 		if out := s.ok(strings.Fields(c[0])...); !strings.Contains(out, c[1]) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/peltonq/pelton/internal/service"
+	"github.com/peltonq/pelton/jobs/flow/internal/store"
 )
 
 const (
@@ -87,26 +88,28 @@ func (e *engine) run(ctx context.Context) {
 	}
 }
 
-// look does all that there is to do and returns when to look again.
+// look does all that there is to do and returns when to look again. While nothing is to do it is one statement.
 func (e *engine) look(ctx context.Context) (time.Duration, error) {
-	_, next, err := e.c.store.FireTimers(ctx, waitingBatch)
+	seen, err := e.c.store.Look(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if err := e.advanceAll(ctx); err != nil {
-		return 0, err
-	}
-	live, err := e.c.store.Live(ctx)
-	if err != nil {
-		return 0, err
-	}
-	wait := lookIdle
-	if live > 0 {
-		wait = lookLive
-		if time.Since(e.missed) > lookMissed {
-			if err := e.findMissed(ctx); err != nil {
+	for again := seen.Waiting || seen.Next == 0; again && ctx.Err() == nil; again = seen.Next == 0 {
+		if seen.Next == 0 {
+			if _, err := e.c.store.FireTimers(ctx, waitingBatch); err != nil {
 				return 0, err
 			}
+		}
+		if err := e.advanceAll(ctx); err != nil {
+			return 0, err
+		}
+		if seen, err = e.c.store.Look(ctx); err != nil {
+			return 0, err
+		}
+	}
+	if seen.Live && time.Since(e.missed) > lookMissed {
+		if err := e.findMissed(ctx); err != nil {
+			return 0, err
 		}
 	}
 	if time.Since(e.swept) > sweepEvery {
@@ -114,13 +117,22 @@ func (e *engine) look(ctx context.Context) (time.Duration, error) {
 			return 0, err
 		}
 	}
-	if next >= 0 {
-		wait = min(wait, next)
+	return e.rest(seen), nil
+}
+
+// rest is how long to wait for a hint.
+func (e *engine) rest(seen store.Seen) time.Duration {
+	wait := lookIdle
+	if seen.Live {
+		wait = lookLive
+	}
+	if seen.Next >= 0 {
+		wait = min(wait, time.Duration(seen.Next*float64(time.Second)))
 	}
 	for _, p := range e.failures {
 		wait = min(wait, max(0, time.Until(p.until)))
 	}
-	return wait, nil
+	return wait
 }
 
 // advanceAll advances every run that something waits for, until nothing does.

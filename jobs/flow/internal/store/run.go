@@ -276,19 +276,21 @@ func (s *Store) DropTimers(ctx context.Context, tx pgx.Tx, run int64, node *int)
 	return err
 }
 
-// FireTimers turns due timers into actions, at most n, and returns how many, and the time until the next one is due; negative: none is set.
-func (s *Store) FireTimers(ctx context.Context, n int) (fired int64, next time.Duration, err error) {
-	if fired, err = s.exec(ctx, s.Pool, "fire_timers", n); err != nil {
-		return 0, 0, err
-	}
-	row, err := one[struct{ Seconds float64 }](ctx, s, s.Pool, "next_timer")
-	return fired, time.Duration(row.Seconds * float64(time.Second)), err
+// FireTimers turns due timers into actions, at most n, and returns how many.
+func (s *Store) FireTimers(ctx context.Context, n int) (int64, error) {
+	return s.exec(ctx, s.Pool, "fire_timers", n)
 }
 
-// Live counts the runs that have not ended.
-func (s *Store) Live(ctx context.Context) (int64, error) {
-	row, err := one[struct{ N int64 }](ctx, s, s.Pool, "live")
-	return row.N, err
+// Seen is what an idle scheduler wants to know.
+type Seen struct {
+	Waiting bool    // reports wait
+	Live    bool    // runs are live
+	Next    float64 // seconds until the next timer is due; negative: none is set
+}
+
+// Look reads what there is to do.
+func (s *Store) Look(ctx context.Context) (Seen, error) {
+	return one[Seen](ctx, s, s.Pool, "look")
 }
 
 // Follow notes that a run is followed by a later one. Its row's lock must be held.

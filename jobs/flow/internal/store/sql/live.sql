@@ -1,2 +1,0 @@
--- Counts the runs that have not ended.
-SELECT count(*) FROM pelton.flow_run WHERE ended_at IS NULL
