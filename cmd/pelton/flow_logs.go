@@ -41,6 +41,7 @@ byte. --follow goes on until the run, or the node, has ended.`,
 		}),
 	}
 	flags := cmd.Flags()
+	f.given = flags
 	flags.BoolVarP(&f.follow, "follow", "f", false, "go on until the run, or the node, has ended")
 	flags.Int64Var(&f.head, "head", 0, "only so many lines from the beginning of each")
 	flags.Int64Var(&f.tail, "tail", 0, "only so many lines from the end of each")

@@ -72,7 +72,7 @@ func (l *loaded) commandArgs(n int, template string, scopes param.Scopes) (river
 		return nil, err
 	}
 	args := nodecmd.Args{
-		Run: l.run.ID, Node: l.machine.Path(n), Version: int64(l.run.Version), Attempt: l.machine.Node(n).Attempt, Type: spec.Type,
+		Run: l.run.ID, Node: l.machine.Path(n), Version: int64(l.run.Version), Type: spec.Type,
 		Dir: values["working.dir"], Properties: values, Files: l.run.VersionID,
 	}
 	switch {

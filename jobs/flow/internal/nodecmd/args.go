@@ -11,12 +11,11 @@ import (
 // Kind is the kind of these jobs.
 const Kind = "flow_command"
 
-// Args are one attempt of one node, with everything resolved.
+// Args are one node, with everything resolved. All attempts of its job have the same.
 type Args struct {
 	Run     int64  `json:"run"`     // of the flow
 	Node    string `json:"node"`    // its path: "outer:inner"
 	Version int64  `json:"version"` // of the project
-	Attempt int    `json:"attempt"` // from 0
 	Type    string `json:"type"`
 
 	Commands   []string          `json:"commands,omitempty"` // in turn; none of a javaprocess node, whose properties say what runs

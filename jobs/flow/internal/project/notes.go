@@ -140,6 +140,9 @@ var (
 	plainName = regexp.MustCompile(`^\$\{[a-zA-Z_.0-9]+\}$`)
 )
 
+// attempt is the one run-time property that a job's retries change.
+const attempt = "${azkaban.job.attempt}"
+
 // numbers are the keys that the engine reads before a run exists.
 var numbers = []string{"retries", "retry.backoff", "flow.num.job.threads", "flowPriority", "failure.action"}
 
@@ -158,6 +161,9 @@ func config(c graph.Config, a about) {
 			if !plainName.MatchString(p) {
 				a.note(key, "%s: %s is left as it is: names of parameters have letters, digits, _ and . only", key, p)
 			}
+		}
+		if strings.Contains(value, attempt) {
+			a.note(key, "%s: %s is 0 in every attempt: a retry has the texts of the first; read azkaban.job.attempt from JOB_PROP_FILE", key, attempt)
 		}
 		if slices.Contains(numbers, key) && strings.Contains(value, "${") {
 			a.note(key, "%s is not used: a parameter (%s) has no value yet when it is read", key, value)

@@ -65,7 +65,7 @@ func (s *Store) Push(ctx context.Context, p Push) (v Version, err error) {
 		for _, f := range p.Files {
 			total += f.Bytes
 		}
-		v, err = one[Version](ctx, s, tx, "insert_version", p.Project, p.By, p.Graphs.Format, len(p.Files), total, notes, len(p.Graphs.Flows))
+		v, err = one[Version](ctx, s, tx, "insert_version", p.Project, p.By, p.Graphs.Format, len(p.Files), total, string(notes), len(p.Graphs.Flows))
 		if err != nil {
 			return err
 		}

@@ -89,7 +89,7 @@ func (s *Store) LiveRuns(ctx context.Context, db DB, project int64, flow string)
 // CreateRun stores a run and its nodes.
 func (s *Store) CreateRun(ctx context.Context, tx pgx.Tx, r NewRun) (int64, error) {
 	row, err := one[struct{ ID int64 }](ctx, s, tx, "create_run",
-		r.VersionID, r.Flow, r.Status, r.By, r.Before, r.Pipeline, r.Priority, r.Options)
+		r.VersionID, r.Flow, r.Status, r.By, r.Before, r.Pipeline, r.Priority, string(r.Options))
 	if err != nil {
 		return 0, err
 	}
@@ -160,7 +160,7 @@ func (s *Store) putNodes(ctx context.Context, tx pgx.Tx, name string, run int64,
 	if err != nil {
 		return fmt.Errorf("encode nodes: %w", err)
 	}
-	_, err = s.exec(ctx, tx, name, run, data)
+	_, err = s.exec(ctx, tx, name, run, string(data))
 	return err
 }
 
@@ -237,7 +237,7 @@ func (s *Store) Ask(ctx context.Context, db DB, run int64, node int, action stri
 	if args == nil {
 		args = []byte("null")
 	}
-	_, err := s.exec(ctx, db, "ask", run, no, action, args)
+	_, err := s.exec(ctx, db, "ask", run, no, action, string(args))
 	return err
 }
 
@@ -279,7 +279,7 @@ func (s *Store) SetTimers(ctx context.Context, tx pgx.Tx, run int64, timers []Ti
 		if args == nil {
 			args = []byte("null")
 		}
-		if _, err := s.exec(ctx, tx, "set_timer", run, t.Node, t.What, t.After, args); err != nil {
+		if _, err := s.exec(ctx, tx, "set_timer", run, t.Node, t.What, t.After, string(args)); err != nil {
 			return err
 		}
 	}
@@ -338,12 +338,12 @@ func (s *Store) Kinds(ctx context.Context) ([]string, error) {
 
 // Audit records what a person did to a run.
 func (s *Store) Audit(ctx context.Context, db DB, actor, action, target string, before, after any) error {
-	encode := func(v any) []byte {
+	encode := func(v any) string {
 		b, err := json.Marshal(v)
 		if err != nil {
-			return []byte("null")
+			return "null"
 		}
-		return b
+		return string(b)
 	}
 	_, err := s.exec(ctx, db, "audit", actor, action, target, encode(before), encode(after))
 	return err
