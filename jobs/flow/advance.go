@@ -156,7 +156,7 @@ func (s *step) events(ctx context.Context, r *store.Report) ([]decide.Event, err
 	case actRelease:
 		return s.released(ctx)
 	case actRetry, actRerun, actSucceed:
-		return wishes(action, nodes), nil
+		return s.unheld(ctx, wishes(action, nodes))
 	case actAgain:
 		var due decide.RetryDue
 		if err := json.Unmarshal(r.Args, &due); err != nil {
@@ -517,8 +517,17 @@ func (s *step) sendNotices(ctx context.Context) error {
 	for i, n := range s.notices {
 		params[i] = river.InsertManyParams{Args: n, InsertOpts: &river.InsertOpts{Queue: s.l.options.Queue, MaxAttempts: 10}}
 	}
-	if _, err := s.e.c.jobs.InsertManyTx(ctx, s.tx, params); err != nil {
-		return fmt.Errorf("insert notices: %w", err)
+	for len(params) > 0 {
+		_, err := s.e.c.jobs.InsertManyTx(ctx, s.tx, params)
+		invalid, is := errors.AsType[*jobs.InvalidJobError](err)
+		switch {
+		case err == nil:
+			return nil
+		case !is || invalid.Index >= len(params):
+			return fmt.Errorf("insert notices: %w", err)
+		}
+		s.e.c.log.ErrorContext(ctx, "a notice cannot be sent", "run", s.l.run.ID, "error", invalid.Err)
+		params = slices.Delete(params, invalid.Index, invalid.Index+1)
 	}
 	return nil
 }
@@ -584,23 +593,6 @@ func (s *step) couldNotStart(faults ...decide.Event) []int {
 	effects := s.l.machine.Apply(faults...)
 	s.effects = s.l.machine.Merge(s.effects, effects)
 	return effects.Start
-}
-
-// refused fails a node whose job the queue does not take, before anything is stored, and starts the others anew.
-func (s *step) refused(ctx context.Context, n int, why error, nodes []int) error {
-	effects := s.l.machine.Apply(decide.CouldNotStart{Node: n, Reason: why.Error()})
-	others := slices.DeleteFunc(slices.Clone(nodes), func(other int) bool {
-		return other == n || s.l.machine.Node(other).Status.Ended()
-	})
-	s.effects = s.l.machine.Merge(s.effects, effects)
-	s.effects.Start = union(others, effects.Start)
-	return s.start(ctx)
-}
-
-func union(a, b []int) []int {
-	all := slices.Concat(a, b)
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // jobOf makes the job of a node, with its parameters resolved.

@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/peltonq/pelton/internal/service"
@@ -141,7 +142,7 @@ func (e *engine) rest(seen store.Seen) time.Duration {
 
 // advanceAll advances every run that something waits for, until nothing does.
 func (e *engine) advanceAll(ctx context.Context) error {
-	after, again := int64(0), false
+	after, again := int64(math.MinInt64), false
 	for ctx.Err() == nil {
 		ids, err := e.c.store.Waiting(ctx, after, waitingBatch)
 		if err != nil {
@@ -164,7 +165,7 @@ func (e *engine) advanceAll(ctx context.Context) error {
 			if !again {
 				break
 			}
-			after, again = 0, false
+			after, again = math.MinInt64, false
 		}
 	}
 	e.forget()
