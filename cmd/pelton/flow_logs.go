@@ -19,7 +19,7 @@ func (a *app) flowLogs() *cobra.Command {
 		Use:   "logs RUN [NODE]",
 		Short: "Print what the nodes of a run printed",
 		Long: `Print what the nodes of a run printed, each under its name, in the order in which they started; or that of one node alone, byte for
-byte. --follow goes on until the run, or the node, has ended.`,
+byte; of all attempts. --follow goes on until the run, or the node, has ended.`,
 		Args: arguments(cobra.RangeArgs(1, 2)),
 		RunE: brief(func(ctx context.Context, args []string) error {
 			run, err := parseRun(args[0])
@@ -35,7 +35,7 @@ byte. --follow goes on until the run, or the node, has ended.`,
 				node = args[1]
 			}
 			return a.withFlows(ctx, nil, func(ctx context.Context, db database, flows *flow.Client) error {
-				p := &nodeLogs{a: a, db: db, flows: flows, run: run, node: node, flags: f, options: options, printed: map[int64]bool{}}
+				p := &nodeLogs{a: a, db: db, flows: flows, run: run, node: node, flags: f, options: options, printed: map[jobRun]bool{}, over: map[int64]bool{}}
 				return p.print(ctx)
 			})
 		}),
@@ -49,7 +49,13 @@ byte. --follow goes on until the run, or the node, has ended.`,
 	return cmd
 }
 
-// nodeLogs prints the logs of a run's nodes, each job's once.
+// jobRun is a run of a job.
+type jobRun struct {
+	job int64
+	run int
+}
+
+// nodeLogs prints the logs of a run's nodes, those of each run of their jobs once.
 type nodeLogs struct {
 	a       *app
 	db      database
@@ -58,7 +64,8 @@ type nodeLogs struct {
 	node    string // empty: all
 	flags   logFlags
 	options joblog.Options
-	printed map[int64]bool // by job
+	printed map[jobRun]bool
+	over    map[int64]bool // jobs that have no more to print
 }
 
 func (p *nodeLogs) print(ctx context.Context) error {
@@ -102,7 +109,7 @@ func (p *nodeLogs) chosen(r *flow.RunDetail) (nodes []flow.NodeRow, ended bool, 
 		if p.node != "" && n.EndedAt != nil {
 			ended = true
 		}
-		if n.JobID != nil && n.Status != "QUEUED" {
+		if n.JobID != nil {
 			nodes = append(nodes, n)
 		}
 	}
@@ -113,18 +120,22 @@ func (p *nodeLogs) chosen(r *flow.RunDetail) (nodes []flow.NodeRow, ended bool, 
 	return nodes, ended, nil
 }
 
-// jobs prints the jobs of a node that were not printed yet.
+// jobs prints what the jobs of a node printed in runs that were not printed yet. One that is to be tried again has some behind it.
 func (p *nodeLogs) jobs(ctx context.Context, n flow.NodeRow) error {
 	for _, id := range append(slices.Clone(n.Jobs), *n.JobID) {
-		if p.printed[id] {
+		if p.over[id] {
 			continue
 		}
-		p.printed[id] = true
 		runs, err := p.db.client.JobRuns(ctx, id)
 		if err != nil {
 			return err
 		}
 		for i, r := range runs {
+			which := jobRun{id, r.Run}
+			if r.StartedAt == nil || p.printed[which] {
+				continue
+			}
+			p.printed[which] = true
 			f := p.flags
 			f.run, f.follow = r.Run, f.follow && i == len(runs)-1
 			if p.node == "" && !p.a.json {
@@ -134,6 +145,7 @@ func (p *nodeLogs) jobs(ctx context.Context, n flow.NodeRow) error {
 				return err
 			}
 		}
+		p.over[id] = id != *n.JobID || n.EndedAt != nil
 	}
 	return nil
 }

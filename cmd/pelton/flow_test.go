@@ -103,6 +103,52 @@ nodes:
 	s.ok("flow", "succeed", "1", "b", "--wait")
 }
 
+// A node that is tried again has a log of each attempt: of those behind it while it waits, and of those to come for who follows.
+func TestLogsOfRetries(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	env := []string{"DATABASE_URL=" + s.url}
+	launch(t, env, append([]string{"server", "--worker", "--listen", "", "--json", "--files-dir", t.TempDir()}, quick...)...).started()
+	gate := filepath.Join(t.TempDir(), "gate")
+	s.ok("flow", "push", project(t, `
+nodes:
+  - name: waits
+    type: command
+    config: {retries: 1, retry.backoff: 3600000, command: sh -c 'echo first; exit 1'}
+  - name: again
+    type: command
+    config:
+      retries: 2
+      retry.backoff: 100
+      command: sh -c 'grep ^azkaban.job.attempt= $JOB_PROP_FILE; while [ ! -e `+gate+` ]; do sleep 0.05; done; grep -q ^azkaban.job.attempt=2 $JOB_PROP_FILE'
+`), "--project", "p")
+	s.ok("flow", "run", "p/f")
+	pgtest.Eventually(t, patience, func() bool { return s.ok("flow", "logs", "1", "waits") == "first\n" }, "the log of the attempt that failed")
+	followers := map[*process]string{
+		launch(t, env, "flow", "logs", "1", "again", "--follow"): "",
+		launch(t, env, "flow", "logs", "1", "--follow"):          "first\n",
+	}
+	for f := range followers {
+		pgtest.Eventually(t, patience, func() bool { return strings.Contains(f.out.String(), "attempt=0\n") }, "the follower to begin")
+	}
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const all = "azkaban.job.attempt=0\nazkaban.job.attempt=1\nazkaban.job.attempt=2\n"
+	for f := range followers {
+		pgtest.Eventually(t, patience, func() bool { return strings.HasSuffix(f.out.String(), "attempt=2\n") }, "the follower to see the last attempt")
+	}
+	s.ok("flow", "kill", "1")
+	for f, before := range followers {
+		if code := f.exit(); code != exitOK || f.out.String() != before+all {
+			t.Errorf("exit code %d, followed %q", code, f.out.String())
+		}
+	}
+	if got := s.ok("flow", "logs", "1", "again"); got != all {
+		t.Errorf("printed afterwards: %q", got)
+	}
+}
+
 // Schedulers are killed at random, each replaced by another, while flows run: every run reaches its end, and every node has
 // exactly one job.
 func TestSchedulersKilledAtRandom(t *testing.T) {
