@@ -9,7 +9,8 @@
 // A job leaves nothing behind. When the run's context ends (timeout, cancel, hard stop), the program and all that descends from it
 // get SIGTERM, after KillGrace SIGKILL, and only when all of it has gone does the run end. The same happens to what is still
 // running when the program itself has exited; first it has WaitDelay to close the output. On Linux that holds for daemons too:
-// leaving the process group, the session, the parent and the environment is no escape. A run whose context has ended before its
+// leaving the process group, the session, the parent and the environment is no escape, but for all of them at once in the
+// program's first instant, before its second mark is set. A run whose context has ended before its
 // program starts starts none.
 //
 // No process that is not the program's is ever signalled or reaped.
