@@ -127,7 +127,7 @@ func (s *server) flows(ctx context.Context, config FlowConfig, report *FlowRepor
 			return err
 		}
 		for i := 1; i < len(r.Nodes); i++ {
-			delays = append(delays, max(0, r.Nodes[i].StartedAt.Sub(*r.Nodes[i-1].EndedAt)))
+			delays = append(delays, r.Nodes[i].StartedAt.Sub(*r.Nodes[i-1].EndedAt))
 		}
 	}
 	report.NoopPerS, report.JobsPerS, report.Steps = median(noops), median(steps), summarizeDelays(delays)

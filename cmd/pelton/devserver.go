@@ -32,7 +32,11 @@ func (a *app) startPrivate(ctx context.Context, dir, binDir string) (*postgres.C
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := postgres.Start(ctx, postgres.Config{Binaries: programs, DataDir: data, DieWithOwner: true})
+	cluster, err := postgres.Start(ctx, postgres.Config{
+		Binaries: programs, DataDir: data, DieWithOwner: true,
+		// Questions over all partitions look costly to the planner, and compiling them takes a minute where running takes a tenth of a second.
+		Settings: map[string]string{"jit": "off"},
+	})
 	if errors.Is(err, postgres.ErrInUse) {
 		return nil, refused(fmt.Errorf("another pelton dev uses %s (%w); stop it, or give this one a directory of its own with --data-dir",
 			dir, err))

@@ -40,7 +40,7 @@ func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) 
 	err = e.c.store.Tx(ctx, func(tx pgx.Tx) error {
 		run, now, err := e.c.store.TryLock(ctx, tx, id)
 		if errors.Is(err, ErrNotFound) {
-			return nil
+			return e.c.store.DropOrphans(ctx, id) // nothing, if somebody else has locked it
 		}
 		if err != nil {
 			return err
@@ -145,6 +145,8 @@ func (s *step) events(ctx context.Context, r *store.Report) ([]decide.Event, err
 	switch action {
 	case actBegin:
 		return s.begin(ctx)
+	case actNext:
+		return nil, s.next(ctx)
 	case actKill:
 		return one(decide.Kill{}), nil
 	case actPause:
@@ -154,7 +156,7 @@ func (s *step) events(ctx context.Context, r *store.Report) ([]decide.Event, err
 	case actRelease:
 		return s.released(ctx)
 	case actRetry, actRerun, actSucceed:
-		return wishes(action, nodes), nil
+		return s.unheld(ctx, wishes(action, nodes))
 	case actAgain:
 		var due decide.RetryDue
 		if err := json.Unmarshal(r.Args, &due); err != nil {
@@ -217,7 +219,7 @@ func (s *step) jobEnded(r *store.Report) []decide.Event {
 		}
 	case "cancelled":
 		e.Outcome = decide.JobKilled
-		if r.StartedAt == nil {
+		if r.StartedAt == nil && (r.Attempt == nil || *r.Attempt == 0) { // no attempt had begun
 			e.Outcome = decide.JobCancelled
 		}
 	default:
@@ -336,6 +338,15 @@ func (s *step) released(ctx context.Context) ([]decide.Event, error) {
 	return s.holds(before, false), nil
 }
 
+// unheld adds to what a person wants of a run that had ended the releases that nobody told it of since.
+func (s *step) unheld(ctx context.Context, events []decide.Event) ([]decide.Event, error) {
+	if s.l.run.Before == nil || s.l.run.Pipeline == 3 {
+		return events, nil
+	}
+	more, err := s.released(ctx)
+	return append(events, more...), err
+}
+
 // tellFollowers has the runs that follow this one look again if a node has ended.
 func (s *step) tellFollowers(ctx context.Context) error {
 	if !s.l.run.Followed {
@@ -412,13 +423,10 @@ func (s *step) jobsOf(nodes []int) []int64 {
 	return ids
 }
 
-// end does what follows from the end of the run: the next one that waits begins, and people are told.
-func (s *step) end(ctx context.Context) error {
-	s.l.ended = true
+// next has the run begin that waits for the end of this one, if no other is live. It is a step of its own, because it takes the
+// project's lock, which somebody's open transaction may hold.
+func (s *step) next(ctx context.Context) error {
 	db := s.e.c.store
-	if err := db.DropTimers(ctx, s.tx, s.l.run.ID, nil); err != nil {
-		return err
-	}
 	if err := db.LockProjectID(ctx, s.tx, s.l.run.ProjectID); err != nil {
 		return err
 	}
@@ -430,17 +438,30 @@ func (s *step) end(ctx context.Context) error {
 	for i := range live {
 		r := &live[i]
 		if decide.Status(r.Status) != decide.Queued {
-			next = nil
-			break
+			return nil
 		}
 		if next == nil || r.Priority > next.Priority {
 			next = r
 		}
 	}
-	if next != nil {
-		if err := db.Ask(ctx, s.tx, next.ID, -1, actBegin, nil); err != nil {
-			return err
-		}
+	if next == nil {
+		return nil
+	}
+	if err := db.Prepare(ctx, s.tx, next.ID); err != nil {
+		return err
+	}
+	return db.Ask(ctx, s.tx, next.ID, -1, actBegin, nil)
+}
+
+// end does what follows from the end of the run: the next one that waits begins, and people are told.
+func (s *step) end(ctx context.Context) error {
+	s.l.ended = true
+	db := s.e.c.store
+	if err := db.DropTimers(ctx, s.tx, s.l.run.ID, nil); err != nil {
+		return err
+	}
+	if err := db.Ask(ctx, s.tx, s.l.run.ID, -1, actNext, nil); err != nil {
+		return err
 	}
 	switch status := s.l.machine.Run().Status; status {
 	case decide.Succeeded:
@@ -496,8 +517,17 @@ func (s *step) sendNotices(ctx context.Context) error {
 	for i, n := range s.notices {
 		params[i] = river.InsertManyParams{Args: n, InsertOpts: &river.InsertOpts{Queue: s.l.options.Queue, MaxAttempts: 10}}
 	}
-	if _, err := s.e.c.jobs.InsertManyTx(ctx, s.tx, params); err != nil {
-		return fmt.Errorf("insert notices: %w", err)
+	for len(params) > 0 {
+		_, err := s.e.c.jobs.InsertManyTx(ctx, s.tx, params)
+		invalid, is := errors.AsType[*jobs.InvalidJobError](err)
+		switch {
+		case err == nil:
+			return nil
+		case !is || invalid.Index >= len(params):
+			return fmt.Errorf("insert notices: %w", err)
+		}
+		s.e.c.log.ErrorContext(ctx, "a notice cannot be sent", "run", s.l.run.ID, "error", invalid.Err)
+		params = slices.Delete(params, invalid.Index, invalid.Index+1)
 	}
 	return nil
 }

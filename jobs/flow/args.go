@@ -55,8 +55,7 @@ func (c *Client) commandOf(spec *graph.Node) (template string, runs bool) {
 	case graph.TypeCommand, graph.TypeJavaProcess:
 		return "", true
 	}
-	template, mapped := c.config.Types[spec.Type]
-	return template, mapped
+	return spec.Template, spec.Template != ""
 }
 
 // keyMapped is the parameter that stands for the command of a mapped type while parameters are resolved.

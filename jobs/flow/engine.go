@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/peltonq/pelton/internal/service"
@@ -129,21 +130,26 @@ func (e *engine) rest(seen store.Seen) time.Duration {
 	if seen.Next >= 0 {
 		wait = min(wait, time.Duration(seen.Next*float64(time.Second)))
 	}
-	for _, p := range e.failures {
-		wait = min(wait, max(0, time.Until(p.until)))
+	for id, p := range e.failures {
+		if left := time.Until(p.until); left > 0 {
+			wait = min(wait, left)
+		} else { // somebody else has advanced it, or it would have been tried
+			delete(e.failures, id)
+		}
 	}
 	return wait
 }
 
 // advanceAll advances every run that something waits for, until nothing does.
 func (e *engine) advanceAll(ctx context.Context) error {
-	for again := true; again && ctx.Err() == nil; {
-		ids, err := e.c.store.Waiting(ctx, waitingBatch)
+	after, again := int64(math.MinInt64), false
+	for ctx.Err() == nil {
+		ids, err := e.c.store.Waiting(ctx, after, waitingBatch)
 		if err != nil {
 			return err
 		}
-		again = false
 		for _, id := range ids {
+			after = id
 			if p := e.failures[id]; p != nil && time.Now().Before(p.until) {
 				continue
 			}
@@ -154,6 +160,12 @@ func (e *engine) advanceAll(ctx context.Context) error {
 			}
 			delete(e.failures, id)
 			again = again || moved
+		}
+		if len(ids) < waitingBatch {
+			if !again {
+				break
+			}
+			after, again = math.MinInt64, false
 		}
 	}
 	e.forget()

@@ -181,12 +181,12 @@ func (e *engine) write(ctx context.Context, tx pgx.Tx, l *loaded, effects decide
 	}
 	status := l.machine.Run().Status
 	begun := status != decide.Preparing && status != decide.Queued
-	return e.c.store.WriteRun(ctx, tx, l.run.ID, status.String(), begun, status.Ended())
+	return e.c.store.WriteRun(ctx, tx, l.run.ID, status.String(), begun, status.Ended(), now)
 }
 
 // outline brings a row's status and times in step with a node's state.
 func outline(r *store.Node, state *decide.Node, now time.Time) {
-	was := decide.Status(r.Status)
+	was, again := decide.Status(r.Status), r.Try != state.Try
 	if r.Try != state.Try && was.Ended() { // started over, maybe to end in the same step
 		r.QueuedAt, r.StartedAt, r.EndedAt = nil, nil, nil
 	}
@@ -196,7 +196,7 @@ func outline(r *store.Node, state *decide.Node, now time.Time) {
 	case s == decide.Ready || s == decide.Disabled: // to be started, maybe once more
 		r.QueuedAt, r.StartedAt, r.EndedAt = nil, nil, nil
 	case s.Ended():
-		if r.EndedAt == nil || !was.Ended() {
+		if r.EndedAt == nil || again { // of a job it is known from its report
 			r.EndedAt = &now
 		}
 	case s == decide.Running && was != decide.Running: // an embedded flow, a for_each

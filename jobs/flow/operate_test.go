@@ -404,3 +404,58 @@ func TestMissedReports(t *testing.T) {
 	}
 	equal(t, "run", h.ended(run), "KILLED: a=KILLED b=CANCELLED c=CANCELLED")
 }
+
+// A run that followed another and was killed while it was held is retried after that one has ended, when nobody tells it any more.
+func TestRetryOfAHeldRun(t *testing.T) {
+	t.Parallel()
+	var gates gate
+	h := newHouse(t, func(ctx context.Context, j flowtest.Job) (map[string]string, error) {
+		if j.Node.Run == 1 {
+			return nil, gates.wait(ctx, "first")
+		}
+		return nil, nil
+	})
+	h.push(yaml(t, chain))
+	first := h.start("f", flow.Options{})
+	h.eventually(first, "a", "RUNNING")
+	second := h.start("f", flow.Options{Concurrent: flow.Pipeline1})
+	h.status(second, "RUNNING")
+	must(t, h.flows.Kill(t.Context(), second))
+	equal(t, "killed", h.ended(second), "KILLED: a=CANCELLED b=CANCELLED c=CANCELLED")
+	gates.open("first")
+	h.ended(first)
+	must(t, h.flows.Retry(t.Context(), second))
+	equal(t, "retried", h.ended(second), "SUCCEEDED: a=SUCCEEDED b=SUCCEEDED c=SUCCEEDED")
+}
+
+// Reports of runs that are gone, and a transaction that holds a project for long, hold up no other run.
+func TestOthersAreNotHeldUp(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	h.push(yaml(t, chain))
+	_, err := h.pool.Exec(t.Context(), `INSERT INTO pelton.flow_report (run_id, action) SELECT 1000000 + g, 'begin' FROM generate_series(1, 500) g`)
+	must(t, err)
+	_, err = h.pool.Exec(t.Context(), `INSERT INTO pelton.flow_report (run_id, action) SELECT -g, 'begin' FROM generate_series(1, 500) g`)
+	must(t, err)
+	if _, err := h.flows.Push(t.Context(), "other", yaml(t, chain)); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := h.pool.Begin(t.Context())
+	must(t, err)
+	defer func() { _ = tx.Rollback(context.Background()) }()
+	before := h.start("f", flow.Options{})
+	if _, err := h.flows.RunTx(t.Context(), tx, flow.RunParams{Project: "p", Flow: "f"}); err != nil {
+		t.Fatal(err)
+	}
+	run, err := h.flows.Run(t.Context(), flow.RunParams{Project: "other", Flow: "f"})
+	must(t, err)
+	const want = "SUCCEEDED: a=SUCCEEDED b=SUCCEEDED c=SUCCEEDED"
+	equal(t, "of the project that is held", h.ended(before), want)
+	equal(t, "of another project", h.ended(run), want)
+	must(t, tx.Commit(t.Context()))
+	pgtest.Eventually(t, patience, func() bool {
+		var left int
+		err := h.pool.QueryRow(t.Context(), `SELECT count(*) FROM pelton.flow_report WHERE run_id < 0 OR run_id > 1000000`).Scan(&left)
+		return err == nil && left == 0
+	}, "the orphans to go")
+}

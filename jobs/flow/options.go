@@ -55,7 +55,8 @@ func concurrents() []Concurrent {
 
 // SLA is a limit of time, counted from the start of the run.
 type SLA struct {
-	// Node is the path of a node, whose own start counts then; empty: the run.
+	// Node is the path of a node that is a job; the time counts from the making of its job for an alert, and from the start of each
+	// attempt for a kill. Empty: the run.
 	Node string `json:"node,omitempty"`
 
 	// Within is the time.
@@ -182,6 +183,9 @@ func (o *Options) validate(g *graph.Flow) error {
 	for _, s := range o.SLAs {
 		if s.Node != "" {
 			node("SLA", s.Node)
+		}
+		if i := g.Find(s.Node); i >= 0 && g.Nodes[i].Type == graph.TypeFlow {
+			fault("SLA of %q, an embedded flow: want one of the run, or of a node that is a job", s.Node)
 		}
 		if s.Within <= 0 || time.Duration(s.Within) > 366*24*time.Hour {
 			fault("SLA within %v: want a time above zero and below a year", time.Duration(s.Within))

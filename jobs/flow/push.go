@@ -80,6 +80,11 @@ func (c *Client) push(ctx context.Context, name, path string, keep bool) (*PushR
 	if p == nil {
 		return report, &FaultsError{name, report.Faults}
 	}
+	for _, f := range p.Flows {
+		for i := range f.Nodes {
+			f.Nodes[i].Template = c.config.Types[f.Nodes[i].Type]
+		}
+	}
 	report.describe(p)
 	if !keep {
 		return report, nil

@@ -663,7 +663,7 @@ BEGIN
     END IF;
     SELECT i.id INTO fresh FROM pelton.insert_jobs(ARRAY[letter.kind], ARRAY[letter.args::text], ARRAY[letter.queue],
         ARRAY[letter.priority], ARRAY[letter.max_attempts], ARRAY[NULL::timestamptz], ARRAY[false],
-        ARRAY[((coalesce(letter.metadata, '{}') - 'output') || jsonb_build_object('redriven_from', dead))::text],
+        ARRAY[((coalesce(letter.metadata, '{}') - 'output' - 'pelton:flow') || jsonb_build_object('redriven_from', dead))::text],
         ARRAY[array_to_string(letter.tags, ',')], NULL, NULL, true) i;
     PERFORM pelton.record_audit(actor, 'dead.redrive', dead::text, jsonb_build_object('kind', letter.kind, 'queue', letter.queue,
         'reason', letter.reason, 'attempt', letter.attempt), jsonb_build_object('job', fresh));

@@ -90,6 +90,9 @@ func parseItems(value string) ([]string, error) {
 		if err := json.Unmarshal(r, &items[i]); err != nil {
 			return nil, fmt.Errorf("item %d: %w", i, err)
 		}
+		if strings.Contains(items[i], "\x00") {
+			return nil, fmt.Errorf("item %d holds a NUL byte", i)
+		}
 	}
 	return items, nil
 }

@@ -12,8 +12,11 @@ import (
 
 	"github.com/goccy/go-graphviz"
 
+	"github.com/peltonq/pelton/jobs/flow/internal/draw/early"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 )
+
+func init() { early.Restore() } //nolint:gochecknoinits // see package early
 
 // MaxNodes is the most nodes that are drawn: more are neither laid out in reasonable time nor of use to anybody.
 const MaxNodes = 5000

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -79,5 +82,27 @@ func TestPictureOfALargeFlow(t *testing.T) {
 	f.Nodes = make([]graph.Node, draw.MaxNodes+1)
 	if err := draw.SVG(t.Context(), &out, f, nil); err == nil || !strings.Contains(err.Error(), "more than 5000") {
 		t.Errorf("a flow that is too large: %v", err)
+	}
+}
+
+// The library writes nothing below the directory that all users share, and TMPDIR is as it was.
+func TestNothingIsCachedForAllUsers(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("PELTON_TEST_DRAW") != "" {
+		t.Log("TMPDIR " + os.Getenv("TMPDIR"))
+		return
+	}
+	shared, home := t.TempDir(), t.TempDir()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNothingIsCachedForAllUsers$", "-test.v") //nolint:gosec // itself
+	cmd.Env = []string{"PELTON_TEST_DRAW=1", "TMPDIR=" + shared, "HOME=" + home}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "TMPDIR "+shared) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if left, err := os.ReadDir(shared); err != nil || len(left) > 0 {
+		t.Errorf("in the shared directory is %v (%v)", left, err)
+	}
+	if _, err := os.Stat(filepath.Join(home, ".cache", "pelton", "draw", "go-graphviz")); err != nil {
+		t.Errorf("the user has no cache: %v", err)
 	}
 }

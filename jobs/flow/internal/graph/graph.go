@@ -61,6 +61,9 @@ type Node struct {
 	Config    Config `json:"config,omitempty"`  // its own, as written: parameters are not resolved
 	Shared    Config `json:"shared,omitempty"`  // Flow 1.0: what its .properties files say, the nearest last
 
+	// Template is the command that the node's type stood for when the version was pushed; "": its type is not mapped.
+	Template string `json:"template,omitempty"`
+
 	// Args are the args of a node that code made from a job kind. Texts in it may hold parameters. Of other nodes of a job
 	// kind, the args are made of the config.
 	Args json.RawMessage `json:"args,omitempty"`

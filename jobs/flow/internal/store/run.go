@@ -65,8 +65,12 @@ type NewRun struct {
 	Statuses  []string // of its nodes
 }
 
-// LockProjectID is LockProject by the project's id.
+// LockProjectID is LockProject by the project's id, and waits only for a moment: whoever starts runs in a transaction that stays open
+// holds it. The error is then one of SQLSTATE 55P03.
 func (s *Store) LockProjectID(ctx context.Context, tx pgx.Tx, id int64) error {
+	if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '200ms'"); err != nil {
+		return fmt.Errorf("set limits of a transaction: %w", err)
+	}
 	_, err := s.exec(ctx, tx, "lock_project_id", id)
 	return err
 }
@@ -191,9 +195,9 @@ func columnsOf(nodes []Node) []nodeRecord {
 	return list
 }
 
-// WriteRun stores a run's status, and raises its step.
-func (s *Store) WriteRun(ctx context.Context, tx pgx.Tx, run int64, status string, started, ended bool) error {
-	_, err := s.exec(ctx, tx, "write_run", run, status, started, ended)
+// WriteRun stores a run's status, and raises its step. now is the database's time of the step, and becomes that of the run's start.
+func (s *Store) WriteRun(ctx context.Context, tx pgx.Tx, run int64, status string, started, ended bool, now time.Time) error {
+	_, err := s.exec(ctx, tx, "write_run", run, status, started, ended, now)
 	return err
 }
 
@@ -243,9 +247,21 @@ func (s *Store) Asked(ctx context.Context, run int64) (bool, error) {
 	return row.Asked, err
 }
 
-// Waiting lists runs that reports wait for, at most n.
-func (s *Store) Waiting(ctx context.Context, n int) ([]int64, error) {
-	return column[int64](ctx, s, s.Pool, "waiting", n)
+// Waiting lists runs behind one that reports wait for, in order, at most n.
+func (s *Store) Waiting(ctx context.Context, after int64, n int) ([]int64, error) {
+	return column[int64](ctx, s, s.Pool, "waiting", n, after)
+}
+
+// DropOrphans deletes the reports of a run that is gone.
+func (s *Store) DropOrphans(ctx context.Context, run int64) error {
+	_, err := s.exec(ctx, s.Pool, "drop_orphans", run)
+	return err
+}
+
+// Prepare has a run that waits in its flow's queue count as one that begins. It waits for a lock only for a moment.
+func (s *Store) Prepare(ctx context.Context, tx pgx.Tx, run int64) error {
+	_, err := s.exec(ctx, tx, "prepare_run", run)
+	return err
 }
 
 // Timer is something that is to happen at a time.

@@ -192,7 +192,7 @@ func TestSweepKeepsWhatRunsNeed(t *testing.T) {
 	if got := left(); got != "2 4, 3, 1" {
 		t.Errorf("left %s while the run lives, want versions 2 and 4, 3 contents, 1 node", got)
 	}
-	err = s.Tx(t.Context(), func(tx pgx.Tx) error { return s.WriteRun(t.Context(), tx, run, "SUCCEEDED", true, true) })
+	err = s.Tx(t.Context(), func(tx pgx.Tx) error { return s.WriteRun(t.Context(), tx, run, "SUCCEEDED", true, true, time.Now()) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func TestRunsAndReports(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	waiting, err := s.Waiting(t.Context(), 10)
+	waiting, err := s.Waiting(t.Context(), 0, 10)
 	if err != nil || len(waiting) != 2 || waiting[0] != ids[0] || waiting[1] != ids[2] {
 		t.Fatalf("waiting %v, want %d and %d (%v)", waiting, ids[0], ids[2], err)
 	}
@@ -296,7 +296,7 @@ func TestRunsAndReports(t *testing.T) {
 	if seen, err := s.Look(t.Context()); err != nil || !seen.Waiting || !seen.Live || seen.Next < 3000 || seen.Next > 3600 {
 		t.Errorf("saw %+v (%v)", seen, err)
 	}
-	if waiting, err = s.Waiting(t.Context(), 10); err != nil || len(waiting) != 2 {
+	if waiting, err = s.Waiting(t.Context(), 0, 10); err != nil || len(waiting) != 2 {
 		t.Errorf("waiting %v (%v)", waiting, err)
 	}
 }
