@@ -18,6 +18,7 @@ import (
 	"github.com/peltonq/pelton/internal/pgtest"
 	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/jobs/flow/flowtest"
+	"github.com/peltonq/pelton/schema/schematest"
 )
 
 // gate lets jobs go on when a test says so.
@@ -387,6 +388,42 @@ func TestNoticesAndSLA(t *testing.T) {
 	equal(t, "with a node that was killed", h.ended(limited), "FAILED: a=FAILED b=CANCELLED c=CANCELLED")
 	killed := h.start("f", flow.Options{SLAs: []flow.SLA{{Within: flow.Duration(200 * time.Millisecond), Kill: true}}})
 	equal(t, "killed", h.ended(killed), "KILLED: a=KILLED b=CANCELLED c=CANCELLED")
+}
+
+// A failure is told when no retry is left, once; and a node's own retries: 0 beats what is around it.
+func TestAlertAfterTheLastRetry(t *testing.T) {
+	t.Parallel()
+	h := &house{t: t, pool: schematest.Pool(t)}
+	notices := func(ctx context.Context) (n int) {
+		if err := h.pool.QueryRow(ctx, "SELECT count(*) FROM pelton.job WHERE kind = 'flow_notify'").Scan(&n); err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	var attempts, once atomic.Int64
+	h.jobs, h.flows = h.client(func(ctx context.Context, j flowtest.Job) (map[string]string, error) {
+		if j.Node.Path == "once" {
+			once.Add(1)
+			return nil, flowtest.ErrFailed
+		}
+		if n := notices(ctx); n != 0 {
+			t.Errorf("attempt %d began with %d notices sent", j.Attempt, n)
+		}
+		attempts.Add(1)
+		return nil, flowtest.ErrFailed
+	})
+	h.push(yaml(t, `
+config: {retries: 2, retry.backoff: 10}
+nodes:
+  - {name: a, type: test}
+  - {name: once, type: test, dependsOn: [a], condition: all_done, config: {retries: 0}}
+`))
+	to := []string{"http://127.0.0.1:1/"}
+	run := h.start("f", flow.Options{Notify: flow.Notify{Failure: to, FirstFailure: to}})
+	equal(t, "run", h.ended(run), "FAILED: a=FAILED once=FAILED")
+	if n := notices(t.Context()); n != 2 || attempts.Load() != 3 || once.Load() != 1 {
+		t.Errorf("%d notices, %d attempts of a, %d of the other; want 2, 3 and 1", n, attempts.Load(), once.Load())
+	}
 }
 
 // A job that a person cancels while it waits, or that is gone, has no executor to report its end.
