@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/peltonq/pelton/jobs/flow"
@@ -83,35 +84,58 @@ func dag(t *testing.T, replace map[string]string) string {
 	return write(t, files)
 }
 
+// Beside the case's own job6, which runs when job2 fails, there is one that does not run yet: late waits for gate, which runs as well.
 func TestCase14FailureActions(t *testing.T) {
 	t.Parallel()
+	const rest = "job2=FAILED job3=CANCELLED job4=CANCELLED job5=CANCELLED "
 	for action, want := range map[flow.OnFailure]string{
-		"":                  "FAILED: job1=SUCCEEDED job10=CANCELLED job2=FAILED job3=CANCELLED job4=CANCELLED job5=CANCELLED job6=SUCCEEDED job7=CANCELLED job8=CANCELLED job9=CANCELLED",
-		flow.CancelAll:      "KILLED: job1=SUCCEEDED job10=CANCELLED job2=FAILED job3=CANCELLED job4=CANCELLED job5=CANCELLED job6=KILLED job7=CANCELLED job8=CANCELLED job9=CANCELLED",
-		flow.FinishPossible: "FAILED: job1=SUCCEEDED job10=CANCELLED job2=FAILED job3=CANCELLED job4=CANCELLED job5=CANCELLED job6=SUCCEEDED job7=CANCELLED job8=CANCELLED job9=CANCELLED",
+		"":                  "FAILED: gate=SUCCEEDED job1=SUCCEEDED job10=CANCELLED " + rest + "job6=SUCCEEDED job7=CANCELLED job8=CANCELLED job9=CANCELLED late=CANCELLED",
+		flow.CancelAll:      "KILLED: gate=KILLED job1=SUCCEEDED job10=CANCELLED " + rest + "job6=KILLED job7=CANCELLED job8=CANCELLED job9=CANCELLED late=CANCELLED",
+		flow.FinishPossible: "FAILED: gate=SUCCEEDED job1=SUCCEEDED job10=CANCELLED " + rest + "job6=SUCCEEDED job7=CANCELLED job8=CANCELLED job9=CANCELLED late=SUCCEEDED",
 	} {
 		t.Run(string(action), func(t *testing.T) {
 			t.Parallel()
-			failed := make(chan struct{})
+			var gates gate
 			h := newHouse(t, func(ctx context.Context, j flowtest.Job) (map[string]string, error) {
 				switch j.Node.Path {
 				case "job2":
-					close(failed)
-					return nil, errors.New("asked to fail")
-				case "job6": // runs when job2 fails
-					<-failed
-					if action == flow.CancelAll {
-						<-ctx.Done()
-						return nil, ctx.Err()
-					}
+					return nil, errors.Join(gates.wait(ctx, "job6 runs"), gates.wait(ctx, "gate runs"), errors.New("asked to fail"))
+				case "job6", "gate":
+					gates.open(j.Node.Path + " runs")
+					return nil, gates.wait(ctx, "job2 has failed")
 				}
 				return nil, nil
 			})
 			h.push(dag(t, map[string]string{
 				"job2.job": "type=test\ndependencies=job1\n", "job6.job": "type=test\ndependencies=job1\n",
+				"gate.job": "type=test\ndependencies=job1\n", "late.job": "type=test\ndependencies=gate\n",
+				"job10.job": "type=noop\ndependencies=job8,job9,late\n",
 			}))
-			equal(t, "run", h.ended(h.start("job10", flow.Options{OnFailure: action})), want)
+			run := h.start("job10", flow.Options{OnFailure: action})
+			h.eventually(run, "job2", "FAILED")
+			if action != flow.CancelAll {
+				gates.open("job2 has failed")
+			}
+			equal(t, "run", h.ended(run), want)
 		})
+	}
+}
+
+// Its jobs sleep for minutes: but for the one that is to fail and what depends on it, they are disabled.
+func TestCase26TestFlows(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	dir := cases(t, "26-v1-zip-testflow")
+	h.push(filepath.Join(dir, "testFlow.zip"))
+	if list, err := h.flows.Flows(t.Context(), "p"); err != nil || len(list) == 0 {
+		t.Errorf("flows of testFlow.zip: %v, %v", list, err)
+	}
+	h.push(filepath.Join(dir, "flowTestWithError.zip"))
+	run := h.start("1009", flow.Options{Disabled: []string{"1000", "1002", "1003", "1004", "1006", "1008"}})
+	equal(t, "flowTestWithError.zip", h.ended(run),
+		"FAILED: 1000=SKIPPED 1001=FAILED 1002=SKIPPED 1003=SKIPPED 1004=SKIPPED 1005=CANCELLED 1006=SKIPPED 1007=CANCELLED 1008=SKIPPED 1009=CANCELLED")
+	if why, err := h.flows.Why(t.Context(), run, "1001"); err != nil || !strings.Contains(why, "wrongcommand") {
+		t.Errorf("why 1001 failed: %q, %v", why, err)
 	}
 }
 

@@ -165,7 +165,7 @@ nodes:
 	}
 }
 
-// A push that fails in the middle leaves nothing, and a zip is as good as a directory.
+// A zip is as good as a directory.
 func TestPushOfAZip(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"github.com/peltonq/pelton/internal/pgtest"
 	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/jobs/flow/flowtest"
+	"github.com/peltonq/pelton/schema/schematest"
 )
 
 // gate lets jobs go on when a test says so.
@@ -338,6 +340,7 @@ func TestNoticesAndSLA(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var got []string
+	alerted := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		var n struct{ Event, Node, Status string }
 		body, _ := io.ReadAll(r.Body)
@@ -347,12 +350,21 @@ func TestNoticesAndSLA(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		got = append(got, strings.TrimSpace(n.Event+" "+n.Node))
+		if n.Event == "sla_missed" {
+			close(alerted)
+		}
 	}))
 	t.Cleanup(server.Close)
 	h := newHouse(t, func(ctx context.Context, j flowtest.Job) (map[string]string, error) {
 		if j.Node.Path == "a" {
-			<-ctx.Done() // until its limit
-			return nil, ctx.Err()
+			select {
+			case <-alerted:
+			case <-ctx.Done(): // until its limit
+			}
+			if j.Node.Run > 1 {
+				<-ctx.Done()
+			}
+			return nil, flowtest.ErrFailed
 		}
 		return nil, nil
 	})
@@ -360,17 +372,58 @@ func TestNoticesAndSLA(t *testing.T) {
 	to := []string{server.URL}
 	run := h.start("f", flow.Options{
 		Notify: flow.Notify{Success: to, Failure: to, FirstFailure: to},
-		SLAs:   []flow.SLA{{Node: "a", Within: flow.Duration(300 * time.Millisecond), Alert: true, Kill: true}},
+		SLAs:   []flow.SLA{{Node: "a", Within: flow.Duration(300 * time.Millisecond), Alert: true}},
 	})
 	equal(t, "run", h.ended(run), "FAILED: a=FAILED b=CANCELLED c=CANCELLED")
 	pgtest.Eventually(t, patience, func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		text := strings.Join(got, ", ")
-		return strings.Contains(text, "first_failure a") && strings.Contains(text, "failed")
-	}, "notices of the failure")
+		return len(got) >= 3
+	}, "notices of the limit that was missed and of the failure")
+	mu.Lock()
+	slices.Sort(got)
+	equal(t, "notices", strings.Join(got, ", "), "failed, first_failure a, sla_missed a")
+	mu.Unlock()
+	limited := h.start("f", flow.Options{SLAs: []flow.SLA{{Node: "a", Within: flow.Duration(200 * time.Millisecond), Kill: true}}})
+	equal(t, "with a node that was killed", h.ended(limited), "FAILED: a=FAILED b=CANCELLED c=CANCELLED")
 	killed := h.start("f", flow.Options{SLAs: []flow.SLA{{Within: flow.Duration(200 * time.Millisecond), Kill: true}}})
 	equal(t, "killed", h.ended(killed), "KILLED: a=KILLED b=CANCELLED c=CANCELLED")
+}
+
+// A failure is told when no retry is left, once; and a node's own retries: 0 beats what is around it.
+func TestAlertAfterTheLastRetry(t *testing.T) {
+	t.Parallel()
+	h := &house{t: t, pool: schematest.Pool(t)}
+	notices := func(ctx context.Context) (n int) {
+		if err := h.pool.QueryRow(ctx, "SELECT count(*) FROM pelton.job WHERE kind = 'flow_notify'").Scan(&n); err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	var attempts, once atomic.Int64
+	h.jobs, h.flows = h.client(func(ctx context.Context, j flowtest.Job) (map[string]string, error) {
+		if j.Node.Path == "once" {
+			once.Add(1)
+			return nil, flowtest.ErrFailed
+		}
+		if n := notices(ctx); n != 0 {
+			t.Errorf("attempt %d began with %d notices sent", j.Attempt, n)
+		}
+		attempts.Add(1)
+		return nil, flowtest.ErrFailed
+	})
+	h.push(yaml(t, `
+config: {retries: 2, retry.backoff: 10}
+nodes:
+  - {name: a, type: test}
+  - {name: once, type: test, dependsOn: [a], condition: all_done, config: {retries: 0}}
+`))
+	to := []string{"http://127.0.0.1:1/"}
+	run := h.start("f", flow.Options{Notify: flow.Notify{Failure: to, FirstFailure: to}})
+	equal(t, "run", h.ended(run), "FAILED: a=FAILED once=FAILED")
+	if n := notices(t.Context()); n != 2 || attempts.Load() != 3 || once.Load() != 1 {
+		t.Errorf("%d notices, %d attempts of a, %d of the other; want 2, 3 and 1", n, attempts.Load(), once.Load())
+	}
 }
 
 // A job that a person cancels while it waits, or that is gone, has no executor to report its end.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -60,6 +61,46 @@ func TestDatabasesShareADirectory(t *testing.T) {
 		if got, err := os.ReadFile(filepath.Join(dir, "a.txt")); err != nil || string(got) != text { //nolint:gosec // the test's
 			t.Errorf("a.txt is %q, want %q (%v)", got, text, err)
 		}
+	}
+}
+
+// A push whose file cannot be read to its end, as of a damaged zip, stores nothing; the project's version before stays the newest.
+func TestPushThatFailsInTheMiddle(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t)
+	s := store.New(pool, "pelton")
+	rows := func() (n int) {
+		t.Helper()
+		err := pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM pelton.flow_project) + (SELECT count(*) FROM pelton.flow_version)
+			+ (SELECT count(*) FROM pelton.flow_file) + (SELECT count(*) FROM pelton.flow_content) + (SELECT count(*) FROM pelton.flow)`).Scan(&n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	damaged := errors.New("damaged")
+	push := func(project string) error {
+		p := contents{"a": []byte("read"), "b": bytes.Repeat([]byte("b"), 3<<20)}.push(project, flowOf("f", "a"))
+		open := p.Open
+		p.Open = func(path string) (io.ReadCloser, error) {
+			r, err := open(path)
+			if path == "b" { // one part is read
+				r = io.NopCloser(io.MultiReader(io.LimitReader(r, 1<<20+1), iotest.ErrReader(damaged)))
+			}
+			return r, err
+		}
+		_, err := s.Push(t.Context(), p)
+		return err
+	}
+	if err := push("p"); !errors.Is(err, damaged) || rows() != 0 {
+		t.Errorf("the first push: %v, and %d rows are stored", err, rows())
+	}
+	if _, err := s.Push(t.Context(), contents{"c": []byte("good")}.push("p", flowOf("f", "a"))); err != nil {
+		t.Fatal(err)
+	}
+	before := rows()
+	if err := push("p"); !errors.Is(err, damaged) || rows() != before {
+		t.Errorf("the next push: %v, and %d rows are stored, want %d", err, rows(), before)
 	}
 }
 
