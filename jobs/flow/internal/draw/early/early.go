@@ -17,7 +17,7 @@ var (
 )
 
 func init() { //nolint:gochecknoinits // the order of initialisation is what it is for
-	before, given = os.LookupEnv("TMPDIR")
+	before, given = os.LookupEnv("TMPDIR") //nolint:forbidigo // the library reads it, and nobody gives it a Config
 	_ = os.Setenv("TMPDIR", place())
 }
 
