@@ -25,6 +25,7 @@ type Proxy struct {
 
 	mu     sync.Mutex
 	links  map[*link]struct{}
+	served int // connections so far
 	down   bool
 	closed bool
 	paused chan struct{} // closed when traffic may flow again; nil while it flows
@@ -83,6 +84,13 @@ func (p *Proxy) Connections() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.links)
+}
+
+// Served returns how many connections were made through the proxy so far, those that have ended included.
+func (p *Proxy) Served() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.served
 }
 
 // Cut breaks all open connections at both ends. New ones are served.
@@ -231,6 +239,7 @@ func (p *Proxy) admit(l *link) bool {
 		return false
 	}
 	p.links[l] = struct{}{}
+	p.served++
 	return true
 }
 
