@@ -90,7 +90,7 @@ func TestFailedRunExitsWithOne(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	env := []string{"DATABASE_URL=" + s.url}
-	launch(t, env, append([]string{"server", "--worker", "--listen", "", "--json", "--files-dir", t.TempDir(), "--flow-type", "say=echo said ${what}"}, quick...)...).started()
+	launch(t, env, append([]string{"server", "--worker", "--listen", "", "--json", "--files-dir", t.TempDir()}, quick...)...).started()
 	s.ok("flow", "push", project(t, `
 nodes:
   - {name: a, type: say, config: {what: "${x}"}}
