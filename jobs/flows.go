@@ -30,9 +30,7 @@ func (c *Client) OnFlowReport(fn func()) {
 }
 
 // HintFlows tells whoever advances flows that there is something to do: here at once, elsewhere by NOTIFY.
-func (c *Client) HintFlows(ctx context.Context) error { return c.flowMoved(ctx) }
-
-func (c *Client) flowMoved(ctx context.Context) error {
+func (c *Client) HintFlows(ctx context.Context) error {
 	if c.flows.call() || c.config.NotifyOff {
 		return nil
 	}

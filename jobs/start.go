@@ -157,7 +157,7 @@ func (c *Client) newExecutor() *executor.Executor {
 		},
 		OnCancel: func() error { return rivertype.ErrJobCancelledRemotely },
 		OnPause:  c.onPause,
-		OnFlow:   c.flowMoved,
+		OnFlow:   c.HintFlows,
 		TellDue:  c.tellDue,
 		RetryAt: func(t *executor.Task) *time.Time {
 			if w, ok := t.Note.(*work); ok {

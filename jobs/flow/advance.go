@@ -40,7 +40,7 @@ func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) 
 	err = e.c.store.Tx(ctx, func(tx pgx.Tx) error {
 		run, now, err := e.c.store.TryLock(ctx, tx, id)
 		if errors.Is(err, ErrNotFound) {
-			return e.c.store.DropOrphans(ctx, id) // nothing, if somebody else has locked it
+			return e.c.store.DropOrphans(ctx, tx, id) // nothing, if somebody else has locked it
 		}
 		if err != nil {
 			return err
@@ -212,7 +212,7 @@ func (s *step) jobEnded(r *store.Report) []decide.Event {
 	}
 	switch *r.Outcome {
 	case "completed":
-		outputs, err := s.e.c.outputsOf(s.l.machine.Spec(n), r.Output)
+		outputs, err := outputsOf(s.l.machine.Spec(n), r.Output)
 		e.Outcome, e.Outputs = decide.JobSucceeded, outputs
 		if err != nil {
 			e.Outcome, e.Reason = decide.JobFailed, err.Error()
@@ -465,7 +465,7 @@ func (s *step) end(ctx context.Context) error {
 	}
 	switch status := s.l.machine.Run().Status; status {
 	case decide.Succeeded:
-		s.notify(notice.Succeeded, "", "", append(s.l.options.Notify.Success, append(s.l.graph.Opts.SuccessEmails, s.l.graph.Opts.NotifyEmails...)...))
+		s.notify(notice.Succeeded, "", "", slices.Concat(s.l.options.Notify.Success, s.l.graph.Opts.SuccessEmails, s.l.graph.Opts.NotifyEmails))
 	case decide.Killed:
 		s.notify(notice.Killed, "", "", s.failureTargets())
 	default:
@@ -492,7 +492,7 @@ func (s *step) failures() string {
 }
 
 func (s *step) failureTargets() []string {
-	return append(s.l.options.Notify.Failure, append(s.l.graph.Opts.FailureEmails, s.l.graph.Opts.NotifyEmails...)...)
+	return slices.Concat(s.l.options.Notify.Failure, s.l.graph.Opts.FailureEmails, s.l.graph.Opts.NotifyEmails)
 }
 
 func (s *step) notify(event, node, detail string, targets []string) {
@@ -573,10 +573,7 @@ func (s *step) start(ctx context.Context) error {
 		params, nodes = slices.Delete(params, invalid.Index, invalid.Index+1), slices.Delete(nodes, invalid.Index, invalid.Index+1)
 	}
 	for i, n := range nodes {
-		for n >= len(s.l.rows) {
-			s.l.rows = append(s.l.rows, store.Node{No: int32(len(s.l.rows))})
-		}
-		r := &s.l.rows[n]
+		r := s.l.row(n)
 		if r.JobID != nil {
 			r.Jobs = append(r.Jobs, *r.JobID)
 		}
@@ -599,7 +596,7 @@ func (s *step) couldNotStart(faults ...decide.Event) []int {
 func (s *step) jobOf(n int) (river.InsertManyParams, error) {
 	l, m := s.l, s.l.machine
 	spec, state := m.Spec(n), m.Node(n)
-	args, err := s.e.c.argsOf(l, n, l.scopes(n))
+	args, err := l.argsOf(n)
 	if err != nil {
 		return river.InsertManyParams{}, err
 	}

@@ -29,10 +29,10 @@ func (a rawArgs) Kind() string { return a.kind }
 func (a rawArgs) MarshalJSON() ([]byte, error) { return a.data, nil }
 
 // argsOf resolves a node's parameters and makes the args of its job.
-func (c *Client) argsOf(l *loaded, n int, scopes param.Scopes) (river.JobArgs, error) {
-	spec := l.machine.Spec(n)
-	if template, runs := c.commandOf(spec); runs && len(spec.Args) == 0 {
-		return l.commandArgs(n, template, scopes)
+func (l *loaded) argsOf(n int) (river.JobArgs, error) {
+	spec, scopes := l.machine.Spec(n), l.scopes(n)
+	if runsPrograms(spec) {
+		return l.commandArgs(n, scopes)
 	}
 	fill := func(values map[string]string) (river.JobArgs, error) { return configArgs(spec, values) }
 	if len(spec.Args) > 0 {
@@ -49,23 +49,19 @@ func (c *Client) argsOf(l *loaded, n int, scopes param.Scopes) (river.JobArgs, e
 	return fill(values)
 }
 
-// commandOf tells whether a node's job runs programs, and the template of its command if its type is mapped to one.
-func (c *Client) commandOf(spec *graph.Node) (template string, runs bool) {
-	switch spec.Type {
-	case graph.TypeCommand, graph.TypeJavaProcess:
-		return "", true
-	}
-	return spec.Template, spec.Template != ""
+// runsPrograms tells whether a node's job runs programs; one of kind command that was built in code is a job like others.
+func runsPrograms(spec *graph.Node) bool {
+	return len(spec.Args) == 0 && (spec.Type == graph.TypeCommand || spec.Type == graph.TypeJavaProcess || spec.Template != "")
 }
 
 // keyMapped is the parameter that stands for the command of a mapped type while parameters are resolved.
 const keyMapped = "pelton.command"
 
 // commandArgs are the args of the job of a node that runs programs.
-func (l *loaded) commandArgs(n int, template string, scopes param.Scopes) (river.JobArgs, error) {
+func (l *loaded) commandArgs(n int, scopes param.Scopes) (river.JobArgs, error) {
 	spec := l.machine.Spec(n)
-	if template != "" {
-		scopes = append(scopes, param.Scope{From: "the command of type " + spec.Type, Values: map[string]string{keyMapped: template}})
+	if spec.Template != "" {
+		scopes = append(scopes, param.Scope{From: "the command of type " + spec.Type, Values: map[string]string{keyMapped: spec.Template}})
 	}
 	values, err := param.Resolve(scopes)
 	if err != nil {
@@ -76,7 +72,7 @@ func (l *loaded) commandArgs(n int, template string, scopes param.Scopes) (river
 		Dir: values["working.dir"], Properties: values, Files: l.run.VersionID,
 	}
 	switch {
-	case template != "":
+	case spec.Template != "":
 		args.Commands = []string{values[keyMapped]}
 		delete(values, keyMapped)
 	case spec.Type == graph.TypeCommand:
@@ -170,11 +166,11 @@ func eachText(value any, change func(string) string) any {
 }
 
 // outputsOf are a node's outputs from its job's output: a JSON object, or nothing.
-func (c *Client) outputsOf(spec *graph.Node, output []byte) (map[string]string, error) {
+func outputsOf(spec *graph.Node, output []byte) (map[string]string, error) {
 	if len(output) == 0 || output[0] != '{' {
 		return nil, nil
 	}
-	if _, runs := c.commandOf(spec); runs && len(spec.Args) == 0 {
+	if runsPrograms(spec) {
 		var recorded struct {
 			Outputs map[string]string `json:"outputs"`
 		}

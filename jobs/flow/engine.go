@@ -248,5 +248,3 @@ const (
 	firstLook = 20 * time.Millisecond
 	lastLook  = 500 * time.Millisecond
 )
-
-func sleep(ctx context.Context, d time.Duration) bool { return service.Sleep(ctx, d) }

@@ -132,14 +132,19 @@ func orNil(s string) *string {
 	return &s
 }
 
+// row is a node's row, made if the node is a new instance.
+func (l *loaded) row(n int) *store.Node {
+	for n >= len(l.rows) {
+		l.rows = append(l.rows, store.Node{No: int32(len(l.rows))})
+	}
+	return &l.rows[n]
+}
+
 // sync brings the rows of these nodes in step with the machine.
 func (l *loaded) sync(numbers []int, now time.Time) error {
 	for _, n := range numbers {
 		state := l.machine.Node(n)
-		for n >= len(l.rows) {
-			l.rows = append(l.rows, store.Node{No: int32(len(l.rows))})
-		}
-		r := &l.rows[n]
+		r := l.row(n)
 		r.Path = l.machine.Path(n)
 		if l.machine.IsInstance(n) {
 			r.Template, r.Index, r.Item = new(int32(state.Template)), new(int32(state.Index)), &state.Item

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/peltonq/pelton/internal/service"
 	"github.com/peltonq/pelton/jobs/flow/internal/decide"
 	"github.com/peltonq/pelton/jobs/flow/internal/draw"
 	"github.com/peltonq/pelton/jobs/flow/internal/store"
@@ -101,7 +102,7 @@ func (c *Client) Ended(ctx context.Context, run int64, changed func(*RunDetail))
 				return detail, nil
 			}
 		}
-		if !sleep(ctx, wait) {
+		if !service.Sleep(ctx, wait) {
 			return nil, context.Cause(ctx)
 		}
 	}

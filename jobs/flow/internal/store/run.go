@@ -253,8 +253,8 @@ func (s *Store) Waiting(ctx context.Context, after int64, n int) ([]int64, error
 }
 
 // DropOrphans deletes the reports of a run that is gone.
-func (s *Store) DropOrphans(ctx context.Context, run int64) error {
-	_, err := s.exec(ctx, s.Pool, "drop_orphans", run)
+func (s *Store) DropOrphans(ctx context.Context, db DB, run int64) error {
+	_, err := s.exec(ctx, db, "drop_orphans", run)
 	return err
 }
 
