@@ -76,3 +76,6 @@ func (l *loaded) input(n int, name string) (string, bool) {
 	value, found := values[name]
 	return value, found
 }
+
+// nameOf is the last part of a path.
+func nameOf(path string) string { return path[strings.LastIndexByte(path, ':')+1:] }
