@@ -55,7 +55,7 @@ func flagFault(err error) error {
 }
 
 // retentionNames are the flags of retentionFlags.
-var retentionNames = []string{"keep-jobs", "keep-logs", "keep-dead", "keep-audit"}
+var retentionNames = []string{"keep-jobs", "keep-logs", "keep-dead", "keep-audit", "keep-ticks"}
 
 // check refuses what flags of a long-running command cannot mean, before anything is begun.
 func (s *serving) check() error {
