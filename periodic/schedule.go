@@ -46,10 +46,10 @@ type Schedule struct {
 	DSTOverlap DSTOverlap `json:"dst_overlap,omitzero"`
 
 	// Missed is what becomes of ticks that nobody fired in time. Defaults to MissedLatest.
-	Missed Missed `json:"missed,omitzero"`
+	Missed Missed `json:"missed,omitempty"`
 
 	// AfterPause is what becomes of the ticks of a pause when it ends. Defaults to MissedSkip.
-	AfterPause Missed `json:"after_pause,omitzero"`
+	AfterPause Missed `json:"after_pause,omitempty"`
 
 	// Grace is how late a tick may be fired and still count as on time. Defaults to a minute.
 	Grace Duration `json:"grace,omitempty"`
@@ -87,12 +87,35 @@ type FlowTarget struct {
 	Options flow.Options `json:"options,omitzero"`
 }
 
-// The rules for daylight saving time and for missed ticks have text forms, which JSON and the command line use.
+// Duration is a time.Duration that JSON holds as text: "1h30m0s".
+type Duration = flow.Duration
+
+// Gap and DSTOverlap are the rules for daylight saving time. JSON and the command line have them as text: next, skip; first, last, both.
 type (
 	Gap        = tick.Gap
 	DSTOverlap = tick.Overlap
-	Missed     = tick.Missed
 )
+
+// The rules for daylight saving time.
+const (
+	GapNext      = tick.GapNext      // a tick that is left out runs at the first moment after the gap
+	GapSkip      = tick.GapSkip      // it is skipped
+	OverlapFirst = tick.OverlapFirst // a tick whose time is shown twice runs on the first pass
+	OverlapLast  = tick.OverlapLast  // on the last
+	OverlapBoth  = tick.OverlapBoth  // on both
+)
+
+// Missed says which ticks fire that nobody fired in time: skip, latest, all:N, or all:N:AGE. Empty: the default of the field.
+type Missed string
+
+// The rules for missed ticks that have no parameters.
+const (
+	MissedSkip   Missed = "skip"   // none
+	MissedLatest Missed = "latest" // the last one
+)
+
+// MissedAll fires the last n, and of these none older than an age; 0 is no limit of age.
+func MissedAll(n int, age time.Duration) Missed { return Missed(tick.MissedAll(n, age).String()) }
 
 // Overlap says what a tick does while the run of an earlier one has not ended.
 type Overlap string
