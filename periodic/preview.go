@@ -76,9 +76,16 @@ func Preview(s Schedule, from time.Time, n int) ([]PreviewTick, error) {
 // errDelayPreview is a schedule whose ticks nobody can know.
 var errDelayPreview = errors.New("a fixed delay has no ticks to foresee: the next one is known when the last run has ended")
 
+// previewed is the source of a schedule's ticks; of one without a name or a target too.
 func previewed(s *Schedule, from time.Time) (tick.Source, *time.Location, error) {
 	if s.Delay != 0 {
 		return tick.Source{}, nil, errDelayPreview
 	}
-	return sourceOf(s, from)
+	times := *s
+	times.Name, times.Job, times.Flow = "preview", &JobTarget{Kind: "preview"}, nil
+	c, err := times.compile(0, from, time.Time{}, nil)
+	if err != nil {
+		return tick.Source{}, nil, err
+	}
+	return *c.spec.Ticks, c.zone, nil
 }
