@@ -101,10 +101,14 @@ type ListParams struct {
 }
 
 // List lists schedules by name. A page that has Limit entries may have another behind it, After the last one's name.
-func (c *Client) List(ctx context.Context, p ListParams) ([]Entry, error) { return c.list(ctx, c.pool, p) }
+func (c *Client) List(ctx context.Context, p ListParams) ([]Entry, error) {
+	return c.list(ctx, c.store.Pool, p)
+}
 
 // ListTx is List as seen in the caller's transaction.
-func (c *Client) ListTx(ctx context.Context, tx pgx.Tx, p ListParams) ([]Entry, error) { return c.list(ctx, tx, p) }
+func (c *Client) ListTx(ctx context.Context, tx pgx.Tx, p ListParams) ([]Entry, error) {
+	return c.list(ctx, tx, p)
+}
 
 func (c *Client) list(ctx context.Context, db store.DB, p ListParams) ([]Entry, error) {
 	limit, err := checkLimit(p.Limit)
@@ -142,10 +146,14 @@ func checkLimit(limit int) (int, error) {
 }
 
 // Get reads a schedule. ErrNotFound if there is none of that name.
-func (c *Client) Get(ctx context.Context, name string) (*Entry, error) { return c.get(ctx, c.pool, name) }
+func (c *Client) Get(ctx context.Context, name string) (*Entry, error) {
+	return c.get(ctx, c.store.Pool, name)
+}
 
 // GetTx is Get as seen in the caller's transaction.
-func (c *Client) GetTx(ctx context.Context, tx pgx.Tx, name string) (*Entry, error) { return c.get(ctx, tx, name) }
+func (c *Client) GetTx(ctx context.Context, tx pgx.Tx, name string) (*Entry, error) {
+	return c.get(ctx, tx, name)
+}
 
 func (c *Client) get(ctx context.Context, db store.DB, name string) (*Entry, error) {
 	rows, err := c.store.Schedules(ctx, db, store.ScheduleFilter{Name: name, Limit: 1})
@@ -232,7 +240,7 @@ type TicksResult struct {
 
 // Ticks lists what became of a schedule's ticks, the latest first. Retention drops old ones.
 func (c *Client) Ticks(ctx context.Context, name string, p TicksParams) (*TicksResult, error) {
-	return c.ticks(ctx, c.pool, name, p)
+	return c.ticks(ctx, c.store.Pool, name, p)
 }
 
 // TicksTx is Ticks as seen in the caller's transaction.

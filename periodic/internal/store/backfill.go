@@ -150,3 +150,9 @@ type TickSeen struct {
 func (s *Store) TicksSeen(ctx context.Context, tx pgx.Tx, schedule int64, times []time.Time) ([]TickSeen, error) {
 	return all[TickSeen](ctx, s, tx, "ticks_fired", pgx.QueryExecModeCacheDescribe, schedule, times)
 }
+
+// PutOffBackfill puts a backfill off that could not be advanced.
+func (s *Store) PutOffBackfill(ctx context.Context, id int64, by time.Duration) error {
+	_, err := s.exec(ctx, s.Pool, "backfill_put_off", id, by.Seconds())
+	return err
+}

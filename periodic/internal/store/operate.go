@@ -115,6 +115,30 @@ func (s *Store) ID(ctx context.Context, db DB, name string) (int64, error) {
 	return rows[0].ID, nil
 }
 
+// Facts is what verbs ask of a schedule beside what firing asks.
+type Facts struct {
+	Paused    bool
+	PausedWhy string
+	Code      bool
+}
+
+// Facts reads a schedule that is locked.
+func (s *Store) Facts(ctx context.Context, tx pgx.Tx, id int64) (Facts, error) {
+	rows, err := all[Facts](ctx, s, tx, "facts", id)
+	if err != nil || len(rows) == 0 {
+		return Facts{}, err
+	}
+	return rows[0], nil
+}
+
+// Now is the database's time.
+func (s *Store) Now(ctx context.Context, db DB) (now time.Time, err error) {
+	if err := db.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&now); err != nil {
+		return now, fmt.Errorf("ask for the time: %w", err)
+	}
+	return now, nil
+}
+
 // Owned is a schedule of an owner.
 type Owned struct {
 	ID        int64
