@@ -11,7 +11,7 @@
 //
 // # Partitions
 //
-// job, job_attempt and job_log are partitioned by ids that are times. A [Keeper]'s pass ([Keeper.Maintain])
+// job, job_attempt, job_log and schedule_tick are partitioned by ids that are times. A [Keeper]'s pass ([Keeper.Maintain])
 //
 //   - makes partitions ahead. The last one is open-ended, so an insert always finds a place; it is moved behind the new ones
 //     while it is empty. If it has rows, because maintenance was away for long, it first gets an end some partitions

@@ -16,7 +16,7 @@ const closeCheck = "pelton_close"
 
 func (p *pass) extendAll(ctx context.Context) error {
 	var faults []error
-	for _, table := range []string{tableJob, tableAttempt, tableLog} { // job_attempt follows job
+	for _, table := range partitioned {
 		if err := p.extend(ctx, table); err != nil {
 			faults = append(faults, fmt.Errorf("partitions ahead of %q: %w", table, err))
 		}
@@ -85,8 +85,8 @@ func countAhead(parts []Partition) (n int) {
 // topID is the greatest id in a partition, nil if it is empty.
 func (p *pass) topID(ctx context.Context, part Partition) (top *int64, err error) {
 	sql := fmt.Sprintf("SELECT max(%s) FROM %s", keyColumn(part.Parent), p.table(part.Name))
-	if part.Parent == tableLog { // its key does not begin with the id
-		sql = fmt.Sprintf("SELECT max(id) FROM (SELECT id FROM %s LIMIT 1) l", p.table(part.Name))
+	if part.Parent == tableLog || part.Parent == tableTick { // their keys do not begin with the time
+		sql = fmt.Sprintf("SELECT max(%[1]s) FROM (SELECT %[1]s FROM %[2]s LIMIT 1) l", keyColumn(part.Parent), p.table(part.Name))
 	}
 	if err := p.pool.QueryRow(ctx, sql).Scan(&top); err != nil {
 		return nil, fmt.Errorf("look into %q: %w", part.Name, err)

@@ -20,7 +20,7 @@ var files embed.FS
 
 // KeeperConfig says how partitions are kept. The zero value means the defaults. All keepers of a schema should agree.
 type KeeperConfig struct {
-	// Retention of jobs, logs, dead letters and audit.
+	// Retention of jobs, logs, dead letters, audit and ticks.
 	Retention Retention
 
 	// PartitionSize is the time one partition stands for, in whole seconds. Partitions that exist keep theirs. Defaults to 24 hours.
@@ -111,7 +111,7 @@ func (k *Keeper) Maintain(ctx context.Context) (Report, error) {
 	}
 	var faults []error
 	for _, step := range []func(context.Context) error{
-		p.clean, p.extendAll, p.retireJobs, p.retireLogs, p.clean, p.sweep, p.measure,
+		p.clean, p.extendAll, p.retireJobs, p.retireLogs, p.retireTicks, p.clean, p.sweep, p.measure,
 	} {
 		if err := step(ctx); err != nil {
 			faults = append(faults, err)
@@ -130,7 +130,7 @@ func (k *Keeper) Ahead(ctx context.Context) ([]Ahead, error) {
 		return nil, err
 	}
 	var ahead []Ahead
-	for _, table := range []string{tableJob, tableAttempt, tableLog} {
+	for _, table := range partitioned {
 		a := Ahead{Table: table, Until: math.MaxInt64}
 		for _, p := range of(all, table) {
 			if p.State == PartitionAhead {

@@ -24,7 +24,7 @@ func TestFirstPassMakesPartitionsAhead(t *testing.T) {
 	pool := schematest.Pool(t)
 	k := newKeeper(t, pool, schema.KeeperConfig{})
 	report := maintain(t, k)
-	if len(report.Created) != 3*31 || len(report.Closed) != 0 {
+	if len(report.Created) != 4*31 || len(report.Closed) != 0 {
 		t.Errorf("created %d, closed %v; want 31 for each table", len(report.Created), report.Closed)
 	}
 	id := enqueue(t, pool)
@@ -37,7 +37,7 @@ func TestFirstPassMakesPartitionsAhead(t *testing.T) {
 		}
 	}
 	ahead, err := k.Ahead(t.Context())
-	if err != nil || len(ahead) != 3 {
+	if err != nil || len(ahead) != 4 {
 		t.Fatal(ahead, err)
 	}
 	for _, a := range ahead {
@@ -57,7 +57,7 @@ func TestPartitionsAheadAreMadeBeforeTheyRunOut(t *testing.T) {
 	maintain(t, newKeeper(t, pool, schema.KeeperConfig{Ahead: 4}))
 	enqueue(t, pool)
 	k := newKeeper(t, pool, schema.KeeperConfig{Ahead: 9, Low: 5})
-	if report := maintain(t, k); len(report.Created) != 3*5 || len(report.Closed) != 0 {
+	if report := maintain(t, k); len(report.Created) != 4*5 || len(report.Closed) != 0 {
 		t.Fatalf("with 4 of 9 left: %+v", report)
 	}
 	contiguous(t, k)
@@ -147,7 +147,7 @@ func past(t *testing.T, pool *pgxpool.Pool, n int) {
 	if err := pool.QueryRow(t.Context(), "SELECT (pelton.id_at(clock_timestamp()) >> 24) / 3600 * 3600").Scan(&now); err != nil {
 		t.Fatal(err)
 	}
-	for _, table := range []string{"job", "job_attempt", "job_log"} {
+	for _, table := range []string{"job", "job_attempt", "job_log", "schedule_tick"} {
 		sql := fmt.Sprintf("ALTER TABLE pelton.%s DETACH PARTITION pelton.%[1]s_rest;", table)
 		from := fmt.Sprintf("'%d'", (now-int64(n)*3600)<<24)
 		if table == "job_log" {

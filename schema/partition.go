@@ -17,12 +17,19 @@ const (
 	tableJob     = "job"
 	tableAttempt = "job_attempt"
 	tableLog     = "job_log"
+	tableTick    = "schedule_tick"
 )
+
+// partitioned lists them in the order in which partitions are made: job_attempt follows job.
+var partitioned = []string{tableJob, tableAttempt, tableLog, tableTick}
 
 // keyColumn is the column a table is partitioned by.
 func keyColumn(table string) string {
-	if table == tableAttempt {
+	switch table {
+	case tableAttempt:
 		return "job_id"
+	case tableTick:
+		return "tick"
 	}
 	return "id"
 }
@@ -39,7 +46,7 @@ const (
 	PartitionRest   PartitionState = "rest"   // open-ended: everything later falls into it
 )
 
-// Partition is one partition of job, job_attempt or job_log.
+// Partition is one partition of job, job_attempt, job_log or schedule_tick.
 type Partition struct {
 	Name   string
 	Parent string

@@ -19,7 +19,7 @@ import (
 )
 
 // short keeps jobs for four hours and a half, in partitions of an hour.
-var short = schema.KeeperConfig{PartitionSize: hour, Ahead: 3, Retention: schema.Retention{Jobs: 4*hour + hour/2, Logs: 2 * hour}}
+var short = schema.KeeperConfig{PartitionSize: hour, Ahead: 3, Retention: schema.Retention{Jobs: 4*hour + hour/2, Logs: 2 * hour, Ticks: 2 * hour}}
 
 // aged is a database with jobs in partitions of the last ten hours.
 type aged struct {
@@ -84,6 +84,18 @@ func fillAged(t *testing.T, pool *pgxpool.Pool) {
 	end(t, pool, job("young", 3*hour), "completed", 2*hour)
 	mustExec(t, pool, "INSERT INTO pelton.job_log (id, job_id, run, pos, stream, data)"+
 		" SELECT pelton.id_at(now() - h * interval '1 h'), $1, 1, h, 'o', 'x' FROM generate_series(0, 9) h", running)
+	for h := range 10 {
+		tick(t, pool, h+1, time.Duration(h)*hour, time.Duration(h)*hour)
+	}
+	tick(t, pool, 0, 20*hour, hour)     // of a backfill that was made lately
+	tick(t, pool, 99, 20*hour, 15*hour) // and of one made long ago
+}
+
+// tick adds the tick of a schedule that was to be some time ago, and was decided some time ago.
+func tick(t *testing.T, pool *pgxpool.Pool, schedule int, ago, decided time.Duration) {
+	t.Helper()
+	mustExec(t, pool, "INSERT INTO pelton.schedule_tick (schedule_id, tick, at, decided_at, source, outcome)"+
+		" VALUES ($1, pelton.tick_key(now() - $2::interval), now() - $2::interval, now() - $3::interval, 'clock', 'fired')", schedule, ago, decided)
 }
 
 func ready(t *testing.T, pool *pgxpool.Pool, id int64, run int) {
@@ -110,6 +122,14 @@ func (a aged) check(t *testing.T) {
 	if got := count(t, a.pool, "pelton.job_log"); got < 3 || got > 4 {
 		t.Errorf("%d log chunks are left of one an hour, kept for two hours and the rest of their partition", got)
 	}
+	if got := count(t, a.pool, "pelton.schedule_tick WHERE schedule_id > 0"); got < 3 || got > 4 {
+		t.Errorf("%d ticks are left of one an hour, kept for two hours and the rest of their partition", got)
+	}
+	if got := count(t, a.pool, "pelton.schedule_tick WHERE schedule_id = 0"); got != 1 {
+		t.Errorf("%d ticks of a time before the partitions are left, want the one of a late backfill", got)
+	}
+	tick(t, a.pool, 200, 7*hour, 0) // a backfill may still write of a time whose partition is gone
+	mustExec(t, a.pool, "DELETE FROM pelton.schedule_tick WHERE schedule_id = 200")
 }
 
 func TestRetentionKeepsWhatHasNotEndedLongAgo(t *testing.T) {
@@ -344,7 +364,7 @@ func TestLongSelectDelaysMaintenanceOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
-	for _, sql := range []string{"BEGIN", "DECLARE report CURSOR FOR SELECT * FROM pelton.job, pelton.job_attempt, pelton.job_log", "FETCH 1 FROM report"} {
+	for _, sql := range []string{"BEGIN", "DECLARE report CURSOR FOR SELECT * FROM pelton.job, pelton.job_attempt, pelton.job_log, pelton.schedule_tick", "FETCH 1 FROM report"} {
 		if _, err := conn.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}

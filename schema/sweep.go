@@ -32,6 +32,7 @@ func (p *pass) sweep(ctx context.Context) error {
 		{"executor", "sweep_executor", keep.Jobs},
 		{"floor", "sweep_floor", time.Hour},
 		{"job_sleeper", "sweep_sleeper", time.Minute},
+		{tableTick, "sweep_tick", keep.Ticks},
 		{"job_change", "sweep_change", floorOf(all)},
 		{"job_void", "sweep_void", floorOf(all)},
 		{"job_unique", "sweep_unique", floorOf(all)},

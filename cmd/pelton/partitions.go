@@ -68,6 +68,7 @@ func retentionFlags(f *pflag.FlagSet, r *schema.Retention) {
 	f.DurationVar(&r.Logs, "keep-logs", 0, "how long logs are kept (default 72h)")
 	f.DurationVar(&r.Dead, "keep-dead", 0, "how long dead letters are kept (default 2160h)")
 	f.DurationVar(&r.Audit, "keep-audit", 0, "how long audit entries are kept (default 8760h)")
+	f.DurationVar(&r.Ticks, "keep-ticks", 0, "how long ticks of schedules are kept (default 720h)")
 }
 
 func (a *app) withKeeper(ctx context.Context, config schema.KeeperConfig, do func(context.Context, *schema.Keeper) error) error {

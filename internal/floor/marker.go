@@ -128,7 +128,7 @@ func (m *Marker) conclude(ctx context.Context, db DB) (time.Duration, error) {
 // worth tells whether enough was drawn since the newest row to publish another.
 func (m *Marker) worth(newest Row, position int64, age time.Duration) bool {
 	advance := position - newest.Settled
-	if m.sql.relation == Scheduled {
+	if m.sql.relation.single() {
 		advance = m.moved
 	}
 	return advance >= m.config.Worth || advance > 0 && age >= m.config.Idle
@@ -138,7 +138,7 @@ func (m *Marker) worth(newest Row, position int64, age time.Duration) bool {
 // advance comes of age soon.
 func (m *Marker) rest(newest Row, position int64) time.Duration {
 	switch {
-	case m.sql.relation == Ready && position == newest.Settled, m.sql.relation == Scheduled && m.moved == 0:
+	case !m.sql.relation.single() && position == newest.Settled, m.sql.relation.single() && m.moved == 0:
 		return m.config.Deep
 	case newest.No != m.mine:
 		return max(m.config.Pace, m.config.Idle/4)

@@ -19,7 +19,11 @@ type Relation string
 const (
 	Ready     Relation = "job_ready"     // by seq
 	Scheduled Relation = "job_scheduled" // by wake time, in microseconds since the epoch
+	Schedules Relation = "schedule_due"  // likewise
 )
+
+// single tells whether the relation has one key only: it is ordered by time.
+func (r Relation) single() bool { return r != Ready }
 
 // DB is what a statement runs on: a pool or a connection outside a transaction. In a transaction of the caller's own the marks
 // would rest on rows that it deleted and may yet bring back by rolling back.

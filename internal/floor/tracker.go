@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Key is a part of a relation with a mark of its own: a line and a priority. The scheduled jobs have one key, the zero value.
+// Key is a part of a relation with a mark of its own: a line and a priority. Relations ordered by time have one key, the zero value.
 type Key struct {
 	Line     string
 	Priority int16
@@ -34,7 +34,7 @@ type Tracker struct {
 // it may be nil.
 func NewTracker(schema string, relation Relation, below func(n int)) *Tracker {
 	t := &Tracker{sql: load(schema, relation), below: below, marks: map[Key]int64{}}
-	if relation == Scheduled {
+	if relation.single() {
 		t.marks[Key{}] = 0
 	}
 	return t
@@ -194,7 +194,7 @@ func (t *Tracker) snapshot() ([]Key, []int64) {
 
 // keyArgs are the statements' arguments that name the keys: none for a relation with one key.
 func (t *Tracker) keyArgs(keys []Key) []any {
-	if t.sql.relation == Scheduled {
+	if t.sql.relation.single() {
 		return nil
 	}
 	lines, priorities := make([]string, len(keys)), make([]int16, len(keys))

@@ -445,10 +445,11 @@ CREATE VIEW pelton.partition_size AS
     CROSS JOIN LATERAL (SELECT pg_get_expr(c.relpartbound, c.oid) AS bound) e
     CROSS JOIN LATERAL (SELECT substring(e.bound FROM 'FROM \(''?(-?[0-9]+)''?\)')::bigint AS low,
         substring(e.bound FROM 'TO \(''?(-?[0-9]+)''?\)')::bigint AS high) b
-    WHERE i.inhparent IN ('pelton.job'::regclass, 'pelton.job_attempt'::regclass, 'pelton.job_log'::regclass);
+    WHERE i.inhparent IN ('pelton.job'::regclass, 'pelton.job_attempt'::regclass, 'pelton.job_log'::regclass,
+        to_regclass('pelton.schedule_tick'));
 
-COMMENT ON VIEW pelton.partition_size IS 'Partitions of jobs, attempts and logs, with their bounds and sizes.';
-COMMENT ON COLUMN pelton.partition_size.table_name IS 'job, job_attempt or job_log.';
+COMMENT ON VIEW pelton.partition_size IS 'Partitions of jobs, attempts, logs and ticks, with their bounds and sizes.';
+COMMENT ON COLUMN pelton.partition_size.table_name IS 'job, job_attempt, job_log or schedule_tick.';
 COMMENT ON COLUMN pelton.partition_size.partition IS 'Name of the partition.';
 COMMENT ON COLUMN pelton.partition_size.from_time IS 'Jobs (or log chunks) made from here on; NULL: no lower bound.';
 COMMENT ON COLUMN pelton.partition_size.to_time IS

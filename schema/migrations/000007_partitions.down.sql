@@ -8,7 +8,7 @@ BEGIN
         SELECT c.oid FROM pg_catalog.pg_class c
         WHERE c.relnamespace = (SELECT j.relnamespace FROM pg_catalog.pg_class j WHERE j.oid = 'pelton.job'::regclass)
             AND c.relkind = 'r' AND NOT c.relispartition
-            AND c.relname ~ '^(job|job_attempt|job_log)_(p|old|next|gone)_'
+            AND c.relname ~ '^(job|job_attempt|job_log|schedule_tick)_(p|old|next|gone)_'
     LOOP
         EXECUTE format('DROP TABLE %s', leftover);
     END LOOP;

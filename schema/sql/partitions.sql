@@ -5,4 +5,5 @@ SELECT p.relname, c.relname, c.oid, pg_get_expr(c.relpartbound, c.oid), c.reltup
 FROM pg_catalog.pg_inherits i
 JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
 JOIN pg_catalog.pg_class p ON p.oid = i.inhparent
-WHERE i.inhparent IN ('pelton.job'::regclass, 'pelton.job_attempt'::regclass, 'pelton.job_log'::regclass)
+WHERE i.inhparent IN ('pelton.job'::regclass, 'pelton.job_attempt'::regclass, 'pelton.job_log'::regclass,
+    'pelton.schedule_tick'::regclass)
