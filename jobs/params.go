@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -34,6 +35,20 @@ func (e *InvalidJobError) Error() string {
 }
 
 func (e *InvalidJobError) Unwrap() error { return e.Err }
+
+// CheckInsert tells everything for which Insert would refuse a job, without a database: hooks and middleware have no say. opts may be nil.
+// The error is an *InvalidJobError.
+func CheckInsert(args river.JobArgs, opts *river.InsertOpts) error {
+	c := &Client{config: &Config{MaxAttempts: MaxAttemptsDefault}}
+	p, err := c.insertParams(args, opts)
+	if err == nil {
+		err = checkParams(p)
+	}
+	if err != nil {
+		return &InvalidJobError{Kind: kindOf(args), Err: err, alone: true}
+	}
+	return nil
+}
 
 const (
 	maxKindBytes = 128
@@ -116,36 +131,26 @@ func encodeArgs(args river.JobArgs) ([]byte, error) {
 	return raw.JSON, nil
 }
 
-// checkParams refuses a job that could not be stored or worked. It runs after hooks and middleware had their say.
+// checkParams tells everything for which a job could not be stored or worked. It runs after hooks and middleware had their say.
 func checkParams(p *rivertype.JobInsertParams) error {
-	switch {
-	case p.Kind == "" || len(p.Kind) > maxKindBytes:
-		return fmt.Errorf("kind is %d bytes, want 1 to %d", len(p.Kind), maxKindBytes)
-	case !utf8.ValidString(p.Kind) || bytes.IndexByte([]byte(p.Kind), 0) >= 0:
-		return errors.New("kind is not valid text")
-	case p.Priority < 1 || p.Priority > 4:
-		return fmt.Errorf("priority is %d, want 1 (first) to 4", p.Priority)
-	case p.MaxAttempts < 1 || p.MaxAttempts > maxAttemptsLimit:
-		return fmt.Errorf("max attempts are %d, want 1 to %d", p.MaxAttempts, maxAttemptsLimit)
-	}
-	if err := checkQueueName(p.Queue); err != nil {
-		return err
-	}
-	if err := checkEncoded("args", p.EncodedArgs, MaxArgsBytes); err != nil {
-		return err
-	}
-	if err := checkMetadata(p.Metadata); err != nil {
-		return err
-	}
-	for _, tag := range p.Tags {
-		if len(tag) > maxTagBytes || !tagPattern.MatchString(tag) {
-			return fmt.Errorf("tag %q: want 3 to %d letters, digits, _ or inner -", tag, maxTagBytes)
+	var faults []error
+	fault := func(is bool, format string, args ...any) {
+		if is {
+			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
-	if p.ScheduledAt != nil && (p.ScheduledAt.Year() < 1 || p.ScheduledAt.Year() > 9999) {
-		return fmt.Errorf("scheduled time %v is out of range", p.ScheduledAt)
+	fault(p.Kind == "" || len(p.Kind) > maxKindBytes, "kind is %d bytes, want 1 to %d", len(p.Kind), maxKindBytes)
+	fault(!utf8.ValidString(p.Kind) || strings.Contains(p.Kind, "\x00"), "kind is not valid text")
+	fault(p.Priority < 1 || p.Priority > 4, "priority is %d, want 1 (first) to 4", p.Priority)
+	fault(p.MaxAttempts < 1 || p.MaxAttempts > maxAttemptsLimit, "max attempts are %d, want 1 to %d", p.MaxAttempts, maxAttemptsLimit)
+	faults = append(faults, checkQueueName(p.Queue), checkEncoded("args", p.EncodedArgs, MaxArgsBytes), checkMetadata(p.Metadata))
+	for _, tag := range p.Tags {
+		fault(len(tag) > maxTagBytes || !tagPattern.MatchString(tag), "tag %q: want 3 to %d letters, digits, _ or inner -", tag, maxTagBytes)
 	}
-	return nil
+	if at := p.ScheduledAt; at != nil {
+		fault(at.Year() < 1 || at.Year() > 9999, "scheduled time %v is out of range", at)
+	}
+	return errors.Join(faults...)
 }
 
 func checkMetadata(m []byte) error {

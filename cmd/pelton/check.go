@@ -13,17 +13,20 @@ import (
 // positive refuses flags that were given a number or a time that is not above zero. Not given, they stand for a default, which is
 // not what somebody means who says 0.
 func positive(f *pflag.FlagSet, names ...string) error {
+	var faults []error
 	for _, name := range names {
 		if !f.Changed(name) {
 			continue
 		}
 		text := f.Lookup(name).Value.String()
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n < 1 {
-			return usagef("--%s is %s, want 1 or more", name, text)
+			faults = append(faults, fmt.Errorf("--%s is %s, want 1 or more", name, text))
+		} else if d, err := time.ParseDuration(text); err == nil && d <= 0 {
+			faults = append(faults, fmt.Errorf("--%s is %s, want a time above zero", name, text))
 		}
-		if d, err := time.ParseDuration(text); err == nil && d <= 0 {
-			return usagef("--%s is %s, want a time above zero", name, text)
-		}
+	}
+	if len(faults) > 0 {
+		return usage(errors.Join(faults...))
 	}
 	return nil
 }

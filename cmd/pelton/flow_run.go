@@ -78,9 +78,6 @@ what its nodes do, and exits with 0 only if the run SUCCEEDED.`,
 
 // runError has bad options exit as wrong usage.
 func runError(err error) error {
-	if errors.Is(err, flow.ErrNotFound) || errors.Is(err, flow.ErrRunning) {
-		return err
-	}
 	if _, invalid := errors.AsType[*flow.InvalidOptionsError](err); invalid {
 		return usage(err)
 	}

@@ -81,26 +81,37 @@ type enqueuedJSON struct {
 	Duplicate bool `json:"duplicate"` // nothing was enqueued: id is the job that holds the unique key
 }
 
+// newJob is what is to be inserted, or everything that is wrong with it.
+func (a *app) newJob(kind string, one enqueueOne) (args jobs.RawArgs, opts *river.InsertOpts, err error) {
+	var faults []error
+	args = jobs.RawArgs{JobKind: kind, UniqueKey: one.uniqueKey}
+	opts = &river.InsertOpts{
+		Queue: one.queue, Priority: one.priority, MaxAttempts: one.maxAttempts, Tags: one.tags, Metadata: []byte(one.metadata), Pending: one.pending,
+	}
+	if args.JSON, err = a.readArgs(one.args); err != nil {
+		faults = append(faults, err)
+	} else if err := checkBuiltIn(kind, args.JSON); err != nil {
+		faults = append(faults, err)
+	}
+	if opts.ScheduledAt, err = parseAt(one.at); err != nil {
+		faults = append(faults, err)
+	}
+	if invalid, is := errors.AsType[*jobs.InvalidJobError](jobs.CheckInsert(args, opts)); is {
+		faults = append(faults, invalid.Err)
+	}
+	if len(faults) > 0 {
+		return args, opts, usagef("job of kind %q: %w", kind, errors.Join(faults...))
+	}
+	return args, opts, nil
+}
+
 func (a *app) enqueueOne(ctx context.Context, kind string, one enqueueOne) error {
-	args, err := a.readArgs(one.args)
-	if err != nil {
-		return err
-	}
-	if err := checkBuiltIn(kind, args); err != nil {
-		return usage(err)
-	}
-	at, err := parseAt(one.at)
+	args, opts, err := a.newJob(kind, one)
 	if err != nil {
 		return err
 	}
 	return a.withClient(ctx, func(ctx context.Context, db database) error {
-		result, err := db.client.Insert(ctx, jobs.RawArgs{JobKind: kind, JSON: args, UniqueKey: one.uniqueKey}, &river.InsertOpts{
-			Queue: one.queue, Priority: one.priority, ScheduledAt: at, MaxAttempts: one.maxAttempts, Tags: one.tags,
-			Metadata: []byte(one.metadata), Pending: one.pending,
-		})
-		if invalid, ok := errors.AsType[*jobs.InvalidJobError](err); ok {
-			return usagef("job of kind %q: %w", kind, invalid.Err)
-		}
+		result, err := db.client.Insert(ctx, args, opts)
 		if err != nil {
 			return err
 		}

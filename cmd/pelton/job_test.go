@@ -162,6 +162,11 @@ func TestEnqueueRefusals(t *testing.T) {
 	s.fails(exitUsage, "time \"soon\"", "job", "enqueue", "noop", "--at", "soon")
 	s.fails(exitUsage, `unknown field "cmd"`, "job", "enqueue", "command", "--args", `{"cmd":"echo"}`)
 	s.fails(exitUsage, "no such file", "job", "enqueue", "noop", "--args", "@/no/such/file")
+	all := []string{"job", "enqueue", "command", "--priority", "9", "--max-attempts", "99999", "--at", "soon", "--tag", "x", "--metadata", "[]", "--queue", "No Good"}
+	for _, one := range []string{"command is missing", "priority is 9", "max attempts are 99999", "time \"soon\"", `tag "x"`, "metadata", "queue name"} {
+		s.fails(exitUsage, one, all...)
+	}
+	s.fails(exitUsage, "--priority is 0, want 1 or more\n--max-attempts is -1", "job", "enqueue", "noop", "--priority", "0", "--max-attempts", "-1")
 	if r := s.try(`{"from":"stdin"}`, "job", "enqueue", "noop", "--args", "@-", "--json"); r.code != exitOK ||
 		!strings.Contains(r.out, `{"from":"stdin"}`) {
 		t.Errorf("args from stdin: %+v", r)

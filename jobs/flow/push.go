@@ -130,9 +130,6 @@ func (c *Client) keep(ctx context.Context, push store.Push, report *PushReport) 
 		return report, err
 	}
 	report.Version = &v
-	if err := c.store.Audit(ctx, c.pool, push.By, "flow.push", "project "+push.Project, nil, map[string]any{"version": v.No}); err != nil {
-		return report, fmt.Errorf("push project %q: %w", push.Project, err)
-	}
 	return report, nil
 }
 

@@ -4,7 +4,7 @@
 //
 // A program finds what it finds in Azkaban: its project's files, JOB_NAME, the node's properties in the file JOB_PROP_FILE, and an
 // empty file JOB_OUTPUT_PROP_FILE. Commands run in turn without a shell; the first that does not exit with 0 fails the node. When all
-// have, the JSON object in the outputs file becomes the node's outputs, every value a text. A file that holds something else fails
+// have, the JSON object in the outputs file becomes the node's outputs, every value but null a text. A file that holds something else fails
 // the node, and the log says why: silence would let its children run with the wrong parameters.
 //
 // The run's output is {"outputs": {...}, "exit_code": ...}, beside what a command job records. Nothing is left behind: no process

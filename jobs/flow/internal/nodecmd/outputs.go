@@ -10,6 +10,8 @@ import (
 	"os"
 	"syscall"
 	"unicode/utf8"
+
+	"github.com/peltonq/pelton/jobs/flow/internal/param"
 )
 
 // MaxOutputs bounds the outputs file.
@@ -42,7 +44,7 @@ func readOutputs(path string) (map[string]string, error) {
 	return parseOutputs(data)
 }
 
-// parseOutputs reads a JSON object. A value that is no string is its own JSON text, compact.
+// parseOutputs reads a JSON object, whose values are outputs as those of any job are.
 func parseOutputs(data []byte) (map[string]string, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, nil
@@ -59,19 +61,9 @@ func parseOutputs(data []byte) (map[string]string, error) {
 	case err != nil || object == nil:
 		return nil, fmt.Errorf("%w: want a JSON object, as {\"name\": \"value\"}", ErrBadOutputs)
 	}
-	outputs := make(map[string]string, len(object))
-	for key, value := range object {
-		var text string
-		if value[0] != '"' {
-			var b bytes.Buffer
-			if err := json.Compact(&b, value); err != nil {
-				return nil, fmt.Errorf("%w: %s: %w", ErrBadOutputs, key, err)
-			}
-			text = b.String()
-		} else if err := json.Unmarshal(value, &text); err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrBadOutputs, key, err)
-		}
-		outputs[key] = text
+	outputs, err := param.Outputs(object)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBadOutputs, err)
 	}
 	return outputs, nil
 }

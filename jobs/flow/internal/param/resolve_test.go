@@ -129,7 +129,7 @@ func TestCalculateDeep(t *testing.T) {
 
 func TestParseOutputs(t *testing.T) {
 	t.Parallel()
-	got, err := ParseOutputs([]byte(` {"s":"a\"b","n":1.50,"t":true,"list":["a",1],"o":{"k":"v"},"none":null} `))
+	got, err := ParseOutputs([]byte(` {"s":"a\"b","n":1.50,"t":true,"list":[ "a", 1],"o":{"k":"v"},"none":null} `))
 	want := map[string]string{"s": `a"b`, "n": "1.50", "t": "true", "list": `["a",1]`, "o": `{"k":"v"}`}
 	if err != nil || !maps.Equal(got, want) {
 		t.Errorf("got %v, %v", got, err)

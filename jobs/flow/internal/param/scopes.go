@@ -113,8 +113,7 @@ func Reserved(name string) bool {
 	return strings.HasPrefix(name, "azkaban.flow") || strings.HasPrefix(name, "azkaban.job")
 }
 
-// ParseOutputs reads the JSON object that a job wrote as its outputs. Texts become what they hold, other values their JSON; null is
-// left out.
+// ParseOutputs reads the JSON object that a job wrote as its outputs.
 func ParseOutputs(object []byte) (map[string]string, error) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	var values map[string]json.RawMessage
@@ -124,16 +123,28 @@ func ParseOutputs(object []byte) (map[string]string, error) {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("outputs are not a JSON object: something follows it")
 	}
+	return Outputs(values)
+}
+
+// Outputs makes outputs of the values of a JSON object. Texts become what they hold, other values their JSON, compact; null is no
+// output.
+func Outputs(values map[string]json.RawMessage) (map[string]string, error) {
 	outputs := make(map[string]string, len(values))
 	for name, raw := range values {
-		if string(raw) == "null" {
+		var text string
+		var err error
+		switch {
+		case string(raw) == "null":
 			continue
+		case raw[0] == '"':
+			err = json.Unmarshal(raw, &text)
+		default:
+			var b bytes.Buffer
+			err = json.Compact(&b, raw)
+			text = b.String()
 		}
-		text := string(raw)
-		if raw[0] == '"' {
-			if err := json.Unmarshal(raw, &text); err != nil {
-				return nil, fmt.Errorf("output %q: %w", name, err)
-			}
+		if err != nil {
+			return nil, fmt.Errorf("output %q: %w", name, err)
 		}
 		outputs[name] = text
 	}

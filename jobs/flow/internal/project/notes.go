@@ -3,6 +3,7 @@ package project
 import (
 	"fmt"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -25,6 +26,7 @@ func notes(d *draft.Project, report *draft.Report) {
 			ends[f.End] = true
 		}
 		set(d.Jobs, "", nil, report)
+		directories(d.Jobs, report)
 		for _, n := range d.Jobs.Nodes {
 			if !ends[n.Name] {
 				ofFlows(n, n.Name, report, "in the last job of a flow, or in .properties")
@@ -84,6 +86,29 @@ func set(s *draft.Set, prefix string, around []graph.Config, report *draft.Repor
 		if n.Nodes != nil {
 			set(n.Nodes, prefix+n.Name+":", append([]graph.Config{n.Config}, around...), report)
 		}
+	}
+}
+
+// directories notes the jobs of Flow 1.0 that Azkaban runs in the directories of their files, once for each directory.
+func directories(jobs *draft.Set, report *draft.Report) {
+	first, count := map[string]draft.Place{}, map[string]int{}
+	for _, n := range jobs.Nodes {
+		dir := path.Dir(n.File)
+		_, own := n.Config["working.dir"]
+		_, shared := n.Shared["working.dir"]
+		if dir == "." || own || shared || n.Type != graph.TypeCommand && n.Type != graph.TypeJavaProcess {
+			continue
+		}
+		if count[dir]++; count[dir] == 1 {
+			first[dir] = draft.Place{File: n.File, Node: n.Name}
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(first)) {
+		who := "it runs"
+		if more := count[dir] - 1; more > 0 {
+			who = fmt.Sprintf("it and %d more of %s run", more, dir)
+		}
+		report.Note(first[dir], "%s in the project's directory, where Azkaban runs a job in that of its file: working.dir=%s does so here", who, dir)
 	}
 }
 

@@ -48,7 +48,7 @@ type Version struct {
 // partBytes is the size of a part of a file's content.
 const partBytes = 1 << 20
 
-// Push stores a version. Contents that are stored already are not sent again.
+// Push stores a version, and who pushed it in the audit. Contents that are stored already are not sent again.
 func (s *Store) Push(ctx context.Context, p Push) (v Version, err error) {
 	err = s.Tx(ctx, func(tx pgx.Tx) error {
 		if _, err := s.exec(ctx, tx, "make_project", p.Project); err != nil {
@@ -72,7 +72,10 @@ func (s *Store) Push(ctx context.Context, p Push) (v Version, err error) {
 		if err := s.insertFiles(ctx, tx, v.ID, p.Files); err != nil {
 			return err
 		}
-		return s.insertFlows(ctx, tx, v.ID, p.Graphs.Flows)
+		if err := s.insertFlows(ctx, tx, v.ID, p.Graphs.Flows); err != nil {
+			return err
+		}
+		return s.Audit(ctx, tx, p.By, "flow.push", "project "+p.Project, nil, map[string]any{"version": v.No})
 	})
 	if err != nil {
 		return Version{}, fmt.Errorf("push project %q: %w", p.Project, err)
