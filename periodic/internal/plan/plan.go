@@ -133,7 +133,7 @@ func Resume(spec *Spec, state State, now time.Time) Step {
 		const none = -time.Microsecond // of the ticks up to now none is on time
 		s.Cut, s.CutUntil, s.Pause = tick.Cut(spec.AfterPause, *spec.Ticks, s.Decided, now, none), now, true
 		s.Next = d.next()
-	case !s.Next.IsZero() && s.Next.Before(now) && spec.AfterPause.IsSkip():
+	case !s.Next.IsZero() && s.Next.Before(now) && spec.AfterPause.Skips():
 		s.Next = d.bounded(now.Add(spec.Delay))
 	}
 	d.wake()
