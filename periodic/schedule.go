@@ -51,7 +51,7 @@ type Schedule struct {
 	// AfterPause is what becomes of the ticks of a pause when it ends. Defaults to MissedSkip.
 	AfterPause Missed `json:"after_pause,omitzero"`
 
-	// Grace is how late a tick may be fired and still count as on time. Defaults to a minute.
+	// Grace is how late a tick may be fired and still be on time. When the first due tick is later, all that are due then are Missed's. Defaults to a minute.
 	Grace Duration `json:"grace,omitempty"`
 
 	// Overlap says what a tick does while the run of an earlier one has not ended. Defaults to OverlapAllow.
