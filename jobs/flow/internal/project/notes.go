@@ -155,8 +155,8 @@ var notUsed = map[string]string{
 	"execute.as.user":             "programs run as the executor's user",
 	"azkaban.group.name":          "programs run as the executor's user",
 	"memory.check.enabled":        "the executor's memory is not looked at",
-	"job.max.Xms":                 "the limit is that of the server",
-	"job.max.Xmx":                 "the limit is that of the server",
+	"job.max.Xms":                 "the limit is the installation's, --flow-max-xms",
+	"job.max.Xmx":                 "the limit is the installation's, --flow-max-xmx",
 	"azkaban.job.attachment.file": "attachments are not shown; write outputs to JOB_OUTPUT_PROP_FILE",
 }
 
