@@ -46,12 +46,12 @@ type Schedule struct {
 	DSTOverlap DSTOverlap `json:"dst_overlap,omitzero"`
 
 	// Missed is what becomes of ticks that nobody fired in time. Defaults to MissedLatest.
-	Missed Missed `json:"missed,omitempty"`
+	Missed Missed `json:"missed,omitzero"`
 
 	// AfterPause is what becomes of the ticks of a pause when it ends. Defaults to MissedSkip.
-	AfterPause Missed `json:"after_pause,omitempty"`
+	AfterPause Missed `json:"after_pause,omitzero"`
 
-	// Grace is how late a tick may be fired and still count as on time. Defaults to a minute.
+	// Grace is how late a tick may be fired and still be on time. When the first due tick is later, all that are due then are Missed's. Defaults to a minute.
 	Grace Duration `json:"grace,omitempty"`
 
 	// Overlap says what a tick does while the run of an earlier one has not ended. Defaults to OverlapAllow.
@@ -87,13 +87,12 @@ type FlowTarget struct {
 	Options flow.Options `json:"options,omitzero"`
 }
 
-// Duration is a time.Duration that JSON holds as text: "1h30m0s".
-type Duration = flow.Duration
-
-// Gap and DSTOverlap are the rules for daylight saving time. JSON and the command line have them as text: next, skip; first, last, both.
+// The rules for daylight saving time and for missed ticks have text forms, which JSON and the command line use: next, skip; first, last, both;
+// skip, latest, all:N, all:N:AGE.
 type (
 	Gap        = tick.Gap
 	DSTOverlap = tick.Overlap
+	Missed     = tick.Missed
 )
 
 // The rules for daylight saving time.
@@ -105,17 +104,14 @@ const (
 	OverlapBoth  = tick.OverlapBoth  // on both
 )
 
-// Missed says which ticks fire that nobody fired in time: skip, latest, all:N, or all:N:AGE. Empty: the default of the field.
-type Missed string
-
 // The rules for missed ticks that have no parameters.
-const (
-	MissedSkip   Missed = "skip"   // none
-	MissedLatest Missed = "latest" // the last one
+var (
+	MissedSkip   = tick.MissedSkip   // none fires that is late
+	MissedLatest = tick.MissedLatest // the last one does
 )
 
-// MissedAll fires the last n, and of these none older than an age; 0 is no limit of age.
-func MissedAll(n int, age time.Duration) Missed { return Missed(tick.MissedAll(n, age).String()) }
+// MissedAll is the rule for missed ticks by which the last n fire, and of these none older than an age; 0 is no limit of age.
+func MissedAll(n int, age time.Duration) Missed { return tick.MissedAll(n, age) }
 
 // Overlap says what a tick does while the run of an earlier one has not ended.
 type Overlap string

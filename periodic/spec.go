@@ -143,13 +143,15 @@ func duration(f *faults, field string, d Duration, most time.Duration) time.Dura
 	return time.Duration(d).Truncate(time.Microsecond)
 }
 
-func missed(f *faults, field string, m, byDefault Missed) (rule tick.Missed) {
-	if m == "" {
-		m = byDefault
+func missed(f *faults, field string, rule, byDefault Missed) Missed {
+	if rule == (Missed{}) {
+		return byDefault
 	}
-	if err := rule.UnmarshalText([]byte(m)); err != nil {
-		f.add("%s: %w", field, err)
+	text, err := rule.MarshalText()
+	if err == nil {
+		err = rule.UnmarshalText(text) // which looks at the numbers
 	}
+	f.each(field, err)
 	return rule
 }
 

@@ -18,7 +18,7 @@ type decision struct {
 func (d *decision) runEnded() {
 	s := &d.State
 	if d.live {
-		d.Cancel = d.spec.Overlap == Cancel && !s.Waiting.IsZero() // once more: whoever was to do it may have died
+		d.Cancel = d.spec.Overlap == Cancel && !s.Waiting.IsZero() // once more: a cancel may be lost
 		return
 	}
 	if d.spec.Ticks == nil && s.Run.Ended && s.Next.IsZero() {
@@ -67,8 +67,10 @@ func (d *decision) due(limit int) {
 			if len(d.Verdicts) >= limit || d.dueAt(t.At).After(d.now) || d.ended(t.At) {
 				break
 			}
-			d.look(t.At)
 			at, s.Decided = t.At, t.At
+		}
+		if t.Runs() { // a dropped one has no time at which somebody should have been there
+			d.look(t.At)
 		}
 		d.judge(t)
 	}
@@ -78,17 +80,20 @@ func (d *decision) due(limit int) {
 	}
 }
 
-// look makes the cut when the first of the due ticks is late.
+// none is the grace of a cut that holds for all ticks up to a time: none of them is on time.
+const none = -time.Microsecond
+
+// look makes the cut when the first of the due ticks is later than the grace: then nobody was there, and all that came due meanwhile is the
+// rule's, whether it is late by much or by little.
 func (d *decision) look(at time.Time) {
 	s := &d.State
 	if !at.After(s.CutUntil) {
 		return
 	}
 	s.Cut, s.CutUntil, s.Pause = time.Time{}, time.Time{}, false
-	upto := d.now.Add(-d.spec.Spread)
-	grace := d.spec.Grace + d.spec.Jitter
-	if at.Before(upto.Add(-grace)) {
-		s.Cut, s.CutUntil = tick.Cut(d.spec.Missed, *d.spec.Ticks, s.Decided, upto, grace), upto
+	upto := d.now.Add(-tick.Spread(d.spec.ID, d.spec.Spread) - d.spec.Jitter) // all these are due
+	if at.Before(upto.Add(-d.spec.Grace)) {
+		s.Cut, s.CutUntil = tick.Cut(d.spec.Missed, *d.spec.Ticks, at, upto, none), upto
 	}
 }
 

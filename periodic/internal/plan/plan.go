@@ -131,10 +131,9 @@ func Resume(spec *Spec, state State, now time.Time) Step {
 	s := &d.State
 	switch {
 	case spec.Ticks != nil:
-		const none = -time.Microsecond // of the ticks up to now none is on time
 		s.Cut, s.CutUntil, s.Pause = tick.Cut(spec.AfterPause, *spec.Ticks, s.Decided, now, none), now, true
 		s.Next = d.next()
-	case !s.Next.IsZero() && s.Next.Before(now) && spec.AfterPause == tick.MissedSkip:
+	case !s.Next.IsZero() && s.Next.Before(now) && spec.AfterPause.Skips():
 		s.Next = d.bounded(now.Add(spec.Delay))
 	}
 	d.wake()
