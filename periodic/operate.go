@@ -314,7 +314,7 @@ func (v *verb) resumeUnread(ctx context.Context, unread *unreadableError, name s
 	if err != nil || entry.PausedAt == nil {
 		return err
 	}
-	if entry.AfterPause != "" && entry.AfterPause != MissedSkip {
+	if entry.AfterPause != (Missed{}) && entry.AfterPause != MissedSkip {
 		return fmt.Errorf("%w: which ticks of its pause run says %q, and what they are only the code of %q knows: resume it there", ErrRefused, entry.AfterPause, entry.Owner)
 	}
 	now, err := v.c.store.Now(ctx, v.tx)

@@ -120,10 +120,10 @@ func (v *verb) store(ctx context.Context, found *held, s Schedule, owner string,
 // normalize leaves out what is the default anyway, so that schedules can be compared.
 func (s *Schedule) normalize() {
 	if s.Missed == MissedLatest {
-		s.Missed = ""
+		s.Missed = Missed{}
 	}
 	if s.AfterPause == MissedSkip {
-		s.AfterPause = ""
+		s.AfterPause = Missed{}
 	}
 	if s.Overlap == OverlapAllow {
 		s.Overlap = ""

@@ -18,7 +18,7 @@ func (a *app) schedule() *cobra.Command {
 
 // withSchedules is withClient with a client for schedules.
 func (a *app) withSchedules(ctx context.Context, do func(ctx context.Context, schedules *periodic.Client) error) error {
-	return a.withFlows(ctx, nil, func(ctx context.Context, db database, flows *flow.Client) error {
+	return a.withFlows(ctx, flowSettings{}, func(ctx context.Context, db database, flows *flow.Client) error {
 		schedules, err := periodic.NewClient(db.pool, db.client, flows, &periodic.Config{Logger: a.logger(levelQuiet), SchedulerOff: true})
 		if err != nil {
 			return err
@@ -30,10 +30,11 @@ func (a *app) withSchedules(ctx context.Context, do func(ctx context.Context, sc
 // scheduleError sorts errors of package periodic by exit code.
 func scheduleError(err error) error {
 	var invalid *periodic.InvalidScheduleError
+	var backfill *periodic.InvalidBackfillError
 	switch {
 	case errors.Is(err, periodic.ErrOwned), errors.Is(err, periodic.ErrRefused):
 		return refused(err)
-	case errors.As(err, &invalid):
+	case errors.As(err, &invalid), errors.As(err, &backfill):
 		return usage(err)
 	}
 	return err

@@ -213,8 +213,8 @@ func rulesWords(e *periodic.Entry) string {
 			words = append(words, fmt.Sprintf("%s %v", name, value))
 		}
 	}
-	add(e.Missed != "", "missed", e.Missed)
-	add(e.AfterPause != "", "after-pause", e.AfterPause)
+	add(e.Missed != (periodic.Missed{}), "missed", e.Missed)
+	add(e.AfterPause != (periodic.Missed{}), "after-pause", e.AfterPause)
 	add(e.Overlap != "", "overlap", e.Overlap)
 	add(e.DSTGap != periodic.GapNext, "dst-gap", e.DSTGap)
 	add(e.DSTOverlap != periodic.OverlapFirst, "dst-overlap", e.DSTOverlap)

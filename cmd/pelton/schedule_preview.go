@@ -6,7 +6,6 @@ import (
 	"io"
 	"text/tabwriter"
 	"time"
-	_ "time/tzdata" // time zones, on machines without them
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

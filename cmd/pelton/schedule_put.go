@@ -60,10 +60,15 @@ func (s *scheduleFlags) flags(f *pflag.FlagSet) {
 func (s *scheduleFlags) schedule(a *app, name string) (periodic.Schedule, error) {
 	p := periodic.Schedule{
 		Name: name, Description: s.description, Cron: s.cron, Every: periodic.Duration(s.every), Delay: periodic.Duration(s.delay),
-		Missed: periodic.Missed(s.missed), AfterPause: periodic.Missed(s.afterPause),
 		Grace: periodic.Duration(s.grace), Overlap: periodic.Overlap(s.overlap), Spread: periodic.Duration(s.spread), Jitter: periodic.Duration(s.jitter),
 	}
 	if err := s.clock.set(&p); err != nil {
+		return p, err
+	}
+	if err := textFlag("missed", s.missed, &p.Missed); err != nil {
+		return p, err
+	}
+	if err := textFlag("after-pause", s.afterPause, &p.AfterPause); err != nil {
 		return p, err
 	}
 	if s.overlap != "" {
