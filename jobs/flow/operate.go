@@ -14,6 +14,7 @@ import (
 // What may be asked of a run, in reports.
 const (
 	actBegin   = "begin"
+	actMore    = "more" // of a run that is advanced piece by piece
 	actNext    = "next" // of a run that has ended: the one that waits for it begins
 	actKill    = "kill"
 	actPause   = "pause"
@@ -127,12 +128,12 @@ func (c *Client) numbers(ctx context.Context, tx pgx.Tx, r store.Run, paths []st
 	if len(paths) == 0 {
 		return numbers, nil
 	}
-	g, err := c.store.Graph(ctx, tx, r.VersionID, r.Flow)
+	p, err := c.plan(ctx, tx, r.VersionID, r.Flow)
 	if err != nil {
 		return nil, err
 	}
 	for _, path := range paths {
-		no, err := nodeOf(g, path)
+		no, err := nodeOf(p.Flow(), path)
 		if err != nil {
 			return nil, err
 		}

@@ -78,10 +78,11 @@ func (c *Client) runTx(ctx context.Context, tx pgx.Tx, p RunParams) (int64, erro
 	if err != nil {
 		return 0, notFound(err, "project %q has no version %d", p.Project, p.Version)
 	}
-	g, err := c.store.Graph(ctx, tx, version.ID, p.Flow)
+	plan, err := c.plan(ctx, tx, version.ID, p.Flow)
 	if err != nil {
 		return 0, notFound(err, "version %d of project %q has no flow %q", version.No, p.Project, p.Flow)
 	}
+	g := plan.Flow()
 	o := p.Options
 	if err := o.validate(g); err != nil {
 		return 0, &InvalidOptionsError{err}
@@ -94,7 +95,7 @@ func (c *Client) runTx(ctx context.Context, tx pgx.Tx, p RunParams) (int64, erro
 		VersionID: version.ID, Flow: p.Flow, Status: decide.Preparing.String(), By: c.jobs.Actor(ctx),
 		Priority: cmp.Or(o.Priority, g.Opts.Priority, defaultPriority),
 	}
-	if r.Paths, r.Statuses, err = newNodes(g, o.Disabled); err != nil {
+	if r.Paths, r.Statuses, err = newNodes(plan, o.Disabled); err != nil {
 		return 0, err
 	}
 	begin := true
@@ -133,17 +134,13 @@ func (c *Client) runTx(ctx context.Context, tx pgx.Tx, p RunParams) (int64, erro
 const defaultPriority = 5
 
 // newNodes are the paths and statuses of a new run's nodes.
-func newNodes(g *graph.Flow, disabled []string) (paths, statuses []string, err error) {
-	plan, err := decide.NewPlan(g)
-	if err != nil {
-		return nil, nil, err
-	}
+func newNodes(plan *plan, disabled []string) (paths, statuses []string, err error) {
 	nodes, err := plan.NewNodes(disabled...)
 	if err != nil {
 		return nil, nil, err
 	}
 	for i := range nodes {
-		paths = append(paths, g.Nodes[i].Path)
+		paths = append(paths, plan.Flow().Nodes[i].Path)
 		statuses = append(statuses, nodes[i].Status.String())
 	}
 	return paths, statuses, nil
