@@ -20,7 +20,9 @@ type loaded struct {
 	options  Options
 	machine  *decide.Machine
 	rows     []store.Node
-	children [][]int   // by node
+	children [][]int           // by node
+	global   map[string]string // parameters of the installation
+	heaps    heaps
 	now      time.Time // the database's, of the step under way
 	ended    bool
 
@@ -52,7 +54,7 @@ func (e *engine) load(ctx context.Context, db store.DB, run store.Run) (*loaded,
 
 // read makes a run's machine from its rows.
 func (c *Client) read(ctx context.Context, db store.DB, run store.Run) (*loaded, error) {
-	l := &loaded{run: run}
+	l := &loaded{run: run, global: c.config.Params, heaps: c.heaps}
 	if err := json.Unmarshal(run.Options, &l.options); err != nil {
 		return nil, fmt.Errorf("options of run %d: %w", run.ID, err)
 	}

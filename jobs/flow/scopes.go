@@ -17,7 +17,7 @@ func (l *loaded) scopes(n int) param.Scopes {
 		state := m.Node(n)
 		node.Number, node.Item = state.Template, &param.Item{Index: state.Index, Value: state.Item}
 	}
-	return param.ForNode(l.graph, param.Run{Params: l.options.Params, Nodes: l.options.NodeParams}, node)
+	return param.ForNode(l.graph, param.Run{Global: l.global, Params: l.options.Params, Nodes: l.options.NodeParams}, node)
 }
 
 // runtime are the properties that the engine sets.
