@@ -141,13 +141,13 @@ func (o *Options) validate(g *graph.Flow) error {
 		}
 	}
 	check("", o.Params)
-	known := map[string]bool{}
+	known := make(map[string]int, len(g.Nodes))
 	for i := range g.Nodes {
-		known[g.Nodes[i].Path] = true
+		known[g.Nodes[i].Path] = i
 	}
 	node := func(what, path string) {
-		if !known[path] {
-			fault("%s: flow %s has no node %q", what, g.Name, path)
+		if reason := noNode(g, known, path); reason != "" {
+			fault("%s: %s", what, reason)
 		}
 	}
 	for path, params := range o.NodeParams {
