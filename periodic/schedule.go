@@ -51,7 +51,7 @@ type Schedule struct {
 	// AfterPause is what becomes of the ticks of a pause when it ends. Defaults to MissedSkip.
 	AfterPause Missed `json:"after_pause,omitzero"`
 
-	// Grace is how late a tick may be fired and still count as on time. Defaults to a minute.
+	// Grace is how late a tick may be fired and still be on time. When the first due tick is later, all that are due then are Missed's. Defaults to a minute.
 	Grace Duration `json:"grace,omitempty"`
 
 	// Overlap says what a tick does while the run of an earlier one has not ended. Defaults to OverlapAllow.
@@ -87,12 +87,31 @@ type FlowTarget struct {
 	Options flow.Options `json:"options,omitzero"`
 }
 
-// The rules for daylight saving time and for missed ticks have text forms, which JSON and the command line use.
+// The rules for daylight saving time and for missed ticks have text forms, which JSON and the command line use: next, skip; first, last, both;
+// skip, latest, all:N, all:N:AGE.
 type (
 	Gap        = tick.Gap
 	DSTOverlap = tick.Overlap
 	Missed     = tick.Missed
 )
+
+// The rules for daylight saving time.
+const (
+	GapNext      = tick.GapNext      // a tick that is left out runs at the first moment after the gap
+	GapSkip      = tick.GapSkip      // it is skipped
+	OverlapFirst = tick.OverlapFirst // a tick whose time is shown twice runs on the first pass
+	OverlapLast  = tick.OverlapLast  // on the last
+	OverlapBoth  = tick.OverlapBoth  // on both
+)
+
+// The rules for missed ticks that have no parameters.
+var (
+	MissedSkip   = tick.MissedSkip   // none fires that is late
+	MissedLatest = tick.MissedLatest // the last one does
+)
+
+// MissedAll is the rule for missed ticks by which the last n fire, and of these none older than an age; 0 is no limit of age.
+func MissedAll(n int, age time.Duration) Missed { return tick.MissedAll(n, age) }
 
 // Overlap says what a tick does while the run of an earlier one has not ended.
 type Overlap string

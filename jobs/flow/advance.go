@@ -31,6 +31,7 @@ type step struct {
 // advance applies what reports say to a run, and tells whether it did: somebody else may be at it, who will see them all.
 func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) {
 	var cancel []int64
+	var l *loaded
 	err = e.c.store.Tx(ctx, func(tx pgx.Tx) error {
 		run, now, err := e.c.store.TryLock(ctx, tx, id)
 		if errors.Is(err, ErrNotFound) {
@@ -44,8 +45,7 @@ func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) 
 			return err
 		}
 		moved = true
-		l, err := e.load(ctx, tx, run)
-		if err != nil {
+		if l, err = e.load(ctx, tx, run); err != nil {
 			return err
 		}
 		l.now = now
@@ -61,11 +61,12 @@ func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) 
 		return e.c.store.DeleteReports(ctx, tx, ids)
 	})
 	if err != nil {
-		delete(e.runs, id) // what is in memory may be ahead of the rows
+		e.memory.forget(id) // it may be ahead of the rows
 		return false, err
 	}
-	if l := e.runs[id]; moved && l != nil {
+	if moved {
 		l.run.Step++
+		e.memory.keep(l)
 	}
 	if len(cancel) > 0 {
 		e.cancel(ctx, cancel)
@@ -106,6 +107,11 @@ func (s *step) take(ctx context.Context, reports []store.Report) error {
 	if err := s.tellFollowers(ctx); err != nil {
 		return err
 	}
+	if s.effects.More {
+		if err := s.e.c.store.Ask(ctx, s.tx, s.l.run.ID, -1, actMore, nil); err != nil {
+			return err
+		}
+	}
 	if s.effects.Ended {
 		if err := s.end(ctx); err != nil {
 			return err
@@ -134,6 +140,8 @@ func (s *step) events(ctx context.Context, r *store.Report) ([]decide.Event, err
 		return s.begin(ctx)
 	case actNext:
 		return s.next(ctx)
+	case actMore:
+		return nil, nil
 	case actKill, actPause, actResume, actRetry, actRerun, actSucceed:
 		var nodes []int
 		if err := json.Unmarshal(r.Args, &nodes); err != nil {

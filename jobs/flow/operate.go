@@ -14,6 +14,7 @@ import (
 // What may be asked of a run, in reports.
 const (
 	actBegin   = "begin"
+	actMore    = "more" // of a run that is advanced piece by piece
 	actNext    = "next" // of a run that has ended: the one that waits for it begins
 	actKill    = "kill"
 	actPause   = "pause"

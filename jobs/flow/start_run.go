@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/peltonq/pelton/jobs/flow/internal/decide"
-	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 	"github.com/peltonq/pelton/jobs/flow/internal/store"
 )
 
@@ -78,10 +77,11 @@ func (c *Client) runTx(ctx context.Context, tx pgx.Tx, p RunParams) (int64, erro
 	if err != nil {
 		return 0, notFound(err, "project %q has no version %d", p.Project, p.Version)
 	}
-	g, err := c.store.Graph(ctx, tx, version.ID, p.Flow)
+	plan, err := c.plan(ctx, tx, version.ID, p.Flow)
 	if err != nil {
 		return 0, notFound(err, "version %d of project %q has no flow %q", version.No, p.Project, p.Flow)
 	}
+	g := plan.Flow()
 	o := p.Options
 	if err := o.validate(g); err != nil {
 		return 0, &InvalidOptionsError{err}
@@ -98,7 +98,7 @@ func (c *Client) runTx(ctx context.Context, tx pgx.Tx, p RunParams) (int64, erro
 		VersionID: version.ID, Flow: p.Flow, Status: at.status.String(), By: c.jobs.Actor(ctx), Before: at.before, Pipeline: at.pipeline,
 		Priority: cmp.Or(o.Priority, g.Opts.Priority, defaultPriority),
 	}
-	if r.Paths, r.Statuses, err = newNodes(g, o.Disabled); err != nil {
+	if r.Paths, r.Statuses, err = newNodes(plan, o.Disabled); err != nil {
 		return 0, err
 	}
 	if r.Options, err = json.Marshal(o); err != nil {
@@ -155,17 +155,13 @@ func (c *Client) begin(ctx context.Context, tx pgx.Tx, run int64, at place) erro
 }
 
 // newNodes are the paths and statuses of a new run's nodes.
-func newNodes(g *graph.Flow, disabled []string) (paths, statuses []string, err error) {
-	plan, err := decide.NewPlan(g)
-	if err != nil {
-		return nil, nil, err
-	}
+func newNodes(plan *plan, disabled []string) (paths, statuses []string, err error) {
 	nodes, err := plan.NewNodes(disabled...)
 	if err != nil {
 		return nil, nil, err
 	}
 	for i := range nodes {
-		paths = append(paths, g.Nodes[i].Path)
+		paths = append(paths, plan.Flow().Nodes[i].Path)
 		statuses = append(statuses, nodes[i].Status.String())
 	}
 	return paths, statuses, nil

@@ -18,6 +18,7 @@ type decision struct {
 func (d *decision) runEnded() {
 	s := &d.State
 	if d.live {
+		d.Cancel = d.spec.Overlap == Cancel && !s.Waiting.IsZero() // once more: a cancel may be lost
 		return
 	}
 	if d.spec.Ticks == nil && s.Run.Ended && s.Next.IsZero() {
@@ -30,14 +31,14 @@ func (d *decision) runEnded() {
 	}
 }
 
-// tickAt is the tick that may run at a time; one by hand is none of the source's.
-func (d *decision) tickAt(at time.Time) tick.Tick {
+// tickAt is the tick that may run at a time, and whether it is one by hand: none of the source's.
+func (d *decision) tickAt(at time.Time) (t tick.Tick, hand bool) {
 	if d.spec.Ticks != nil {
 		if t, ok := d.spec.Ticks.NextRun(at.Add(-time.Nanosecond)); ok && t.At.Equal(at) {
-			return t
+			return t, false
 		}
 	}
-	return tick.Tick{At: at}
+	return tick.Tick{At: at}, true
 }
 
 // delayed starts a schedule with a fixed delay when its time has come.
@@ -53,7 +54,7 @@ func (d *decision) delayed() {
 	if s.Next.After(d.now) {
 		return
 	}
-	d.fire(tick.Tick{At: s.Next})
+	d.fire(tick.Tick{At: s.Next}, false)
 	s.Decided, s.Next = s.Next, time.Time{}
 }
 
@@ -66,8 +67,10 @@ func (d *decision) due(limit int) {
 			if len(d.Verdicts) >= limit || d.dueAt(t.At).After(d.now) || d.ended(t.At) {
 				break
 			}
-			d.look(t.At)
 			at, s.Decided = t.At, t.At
+		}
+		if t.Runs() { // a dropped one has no time at which somebody should have been there
+			d.look(t.At)
 		}
 		d.judge(t)
 	}
@@ -77,17 +80,20 @@ func (d *decision) due(limit int) {
 	}
 }
 
-// look makes the cut when the first of the due ticks is late.
+// none is the grace of a cut that holds for all ticks up to a time: none of them is on time.
+const none = -time.Microsecond
+
+// look makes the cut when the first of the due ticks is later than the grace: then nobody was there, and all that came due meanwhile is the
+// rule's, whether it is late by much or by little.
 func (d *decision) look(at time.Time) {
 	s := &d.State
 	if !at.After(s.CutUntil) {
 		return
 	}
 	s.Cut, s.CutUntil, s.Pause = time.Time{}, time.Time{}, false
-	upto := d.now.Add(-d.spec.Spread)
-	grace := d.spec.Grace + d.spec.Jitter
-	if at.Before(upto.Add(-grace)) {
-		s.Cut, s.CutUntil = tick.Cut(d.spec.Missed, *d.spec.Ticks, s.Decided, upto, grace), upto
+	upto := d.now.Add(-tick.Spread(d.spec.ID, d.spec.Spread) - d.spec.Jitter) // all these are due
+	if at.Before(upto.Add(-d.spec.Grace)) {
+		s.Cut, s.CutUntil = tick.Cut(d.spec.Missed, *d.spec.Ticks, at, upto, none), upto
 	}
 }
 
@@ -95,34 +101,35 @@ func (d *decision) judge(t tick.Tick) {
 	s := &d.State
 	switch {
 	case t.Note == tick.NoteGap:
-		d.skip(t, Gap)
+		d.skip(t, false, Gap)
 	case t.Note == tick.NoteRepeat:
-		d.skip(t, Repeat)
+		d.skip(t, false, Repeat)
 	case !t.At.Before(s.Cut) || t.At.After(s.CutUntil):
-		d.admit(t)
+		d.admit(t, false)
 	case s.Pause:
-		d.skip(t, Paused)
+		d.skip(t, false, Paused)
 	default:
-		d.skip(t, Missed)
+		d.skip(t, false, Missed)
 	}
 }
 
 // admit starts a tick, unless the rule for overlaps has it wait or skips it.
-func (d *decision) admit(t tick.Tick) {
+func (d *decision) admit(t tick.Tick, hand bool) {
 	s := &d.State
 	switch {
 	case !d.live || d.spec.Overlap == Allow || d.spec.Overlap == "":
-		d.fire(t)
+		d.fire(t, hand)
 	case d.spec.Overlap == Skip, d.spec.Overlap == Queue && !s.Waiting.IsZero():
-		d.skip(t, Overlapped)
+		d.skip(t, hand, Overlapped)
 	case d.spec.Overlap == Queue:
 		s.Waiting = t.At
 	case d.withdraw(): // Cancel, and what goes on was started just now
-		d.fire(t)
+		d.fire(t, hand)
 	default:
 		d.Cancel = true
 		if !s.Waiting.IsZero() {
-			d.skip(d.tickAt(s.Waiting), Superseded)
+			waiting, hand := d.tickAt(s.Waiting)
+			d.skip(waiting, hand, Superseded)
 		}
 		s.Waiting = t.At
 	}
@@ -139,13 +146,13 @@ func (d *decision) withdraw() bool {
 	return false
 }
 
-func (d *decision) fire(t tick.Tick) {
-	d.Verdicts = append(d.Verdicts, Verdict{Tick: t, Fire: true})
+func (d *decision) fire(t tick.Tick, hand bool) {
+	d.Verdicts = append(d.Verdicts, Verdict{Tick: t, Hand: hand, Fire: true})
 	d.live = true
 }
 
-func (d *decision) skip(t tick.Tick, why Reason) {
-	d.Verdicts = append(d.Verdicts, Verdict{Tick: t, Reason: why})
+func (d *decision) skip(t tick.Tick, hand bool, why Reason) {
+	d.Verdicts = append(d.Verdicts, Verdict{Tick: t, Hand: hand, Reason: why})
 }
 
 // next is the next tick that may run.

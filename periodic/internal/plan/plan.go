@@ -68,6 +68,7 @@ type State struct {
 // Verdict is what becomes of a tick.
 type Verdict struct {
 	Tick   tick.Tick
+	Hand   bool // a tick by hand: none of the schedule's own
 	Fire   bool
 	Reason Reason // of one that does not run
 }
@@ -98,7 +99,7 @@ func Decide(spec *Spec, state State, now time.Time, limit int) Step {
 func Trigger(spec *Spec, state State, at, now time.Time) Step {
 	d := decision{spec: spec, now: now, live: state.Run.Live(), Step: Step{State: state}}
 	d.runEnded()
-	d.admit(tick.Tick{At: at})
+	d.admit(tick.Tick{At: at}, true)
 	d.wake()
 	return d.Step
 }
@@ -130,7 +131,6 @@ func Resume(spec *Spec, state State, now time.Time) Step {
 	s := &d.State
 	switch {
 	case spec.Ticks != nil:
-		const none = -time.Microsecond // of the ticks up to now none is on time
 		s.Cut, s.CutUntil, s.Pause = tick.Cut(spec.AfterPause, *spec.Ticks, s.Decided, now, none), now, true
 		s.Next = d.next()
 	case !s.Next.IsZero() && s.Next.Before(now) && spec.AfterPause.Skips():

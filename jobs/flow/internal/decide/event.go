@@ -62,7 +62,7 @@ type (
 )
 
 // Apply takes events in, one after the other, and then decides what follows from all of them. Without an event it decides what follows
-// from the rows, which is nothing if they are as an Apply left them.
+// from the rows, which is nothing if they are as an Apply left them that did not say that there is more.
 func (m *Machine) Apply(events ...Event) Effects {
 	m.effects.FirstFailure = None
 	for i, event := range events {

@@ -15,6 +15,7 @@ type Machine struct {
 	plan     *Plan
 	settings Settings
 	disabled map[string]bool // instances that will be skipped
+	limit    int             // rows that an Apply may change before it leaves the rest to the next; 0: any number
 	inputs   func(node int, name string) (string, bool)
 
 	run                    Status // as it is in its row, at the end of Apply
@@ -26,7 +27,7 @@ type Machine struct {
 	top                    counts
 	instances              map[int][]int // of templates, by index
 
-	// What there is to do; empty between calls of Apply.
+	// What there is to do. Between calls of Apply it is empty, or, where there is more, nothing but what count finds in the rows.
 	judged  []int // nodes whose parents have all ended
 	closing []int // containers, templates and Top in which nothing is left
 	flush   bool  // something has failed or is being killed: look through who waits
@@ -81,6 +82,9 @@ func (p *Plan) Machine(run Run, nodes []Node) (*Machine, error) {
 
 // UseInputs lets conditions see the inputs of jobs that have ended, where they have no output of a name.
 func (m *Machine) UseInputs(inputs func(node int, name string) (string, bool)) { m.inputs = inputs }
+
+// Limit has an Apply stop deciding once it has changed so many rows, or not many more, and say that there is more (Effects.More).
+func (m *Machine) Limit(rows int) { m.limit = rows }
 
 // Len returns the number of nodes, instances of for_each included.
 func (m *Machine) Len() int { return len(m.nodes) }

@@ -29,6 +29,78 @@ func TestDecidesAsNaive(t *testing.T) {
 	})
 }
 
+// TestPiecesMakeTheSame: a machine that decides piece by piece, and is made anew from the rows in between, comes to the same rows and effects.
+func TestPiecesMakeTheSame(t *testing.T) {
+	t.Parallel()
+	pieces := 0
+	rapid.Check(t, func(t *rapid.T) {
+		for range 5 {
+			w := newWorld(t)
+			pieces += w.playInPieces(t, rapid.IntRange(1, 4).Draw(t, "limit"))
+		}
+	})
+	if pieces < 250 {
+		t.Errorf("only %d times there was more", pieces)
+	}
+}
+
+// playInPieces returns how many times there was more.
+func (w *world) playInPieces(t *rapid.T, limit int) (pieces int) {
+	m := w.again(t, limit)
+	for range rapid.IntRange(1, 30).Draw(t, "times") {
+		var events []Event
+		for range rapid.IntRange(1, 4).Draw(t, "events") {
+			events = append(events, w.event(t))
+		}
+		want := w.m.Apply(events...)
+		for _, retry := range want.Retry {
+			w.due[retry.Node] = retry
+		}
+		got := m.Apply(events...)
+		for more := got.More; more; pieces++ {
+			if len(got.Start) > 0 {
+				t.Fatalf("%#v: %v start before all is decided", events, got.Start)
+			}
+			if rapid.Bool().Draw(t, "anew") {
+				m = (&world{plan: w.plan, m: m}).again(t, limit)
+			}
+			next := m.Apply()
+			got, more = m.Merge(got, next), next.More
+		}
+		got.Status, want.Status = "", "" // of the last piece
+		if !reflect.DeepEqual(normal(got), normal(want)) || !reflect.DeepEqual(m.nodes, w.m.nodes) || m.run != w.m.run {
+			t.Fatalf("%#v in pieces:\n%+v\n%+v\nat once:\n%+v\n%+v", events, got, m.nodes, want, w.m.nodes)
+		}
+	}
+	return pieces
+}
+
+// again makes the machine anew from its rows, with a limit.
+func (w *world) again(t *rapid.T, limit int) *Machine {
+	m, err := w.plan.Machine(w.m.Run(), cloneNodes(w.m.nodes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Limit(limit)
+	return m
+}
+
+// normal has no list that is empty but not nil.
+func normal(e Effects) Effects {
+	for _, list := range []*[]int{&e.Start, &e.Cancel, &e.Changed, &e.New} {
+		if len(*list) == 0 {
+			*list = nil
+		}
+	}
+	if len(e.Retry) == 0 {
+		e.Retry = nil
+	}
+	if len(e.Refused) == 0 {
+		e.Refused = nil
+	}
+	return e
+}
+
 // world is a run that random things happen to.
 type world struct {
 	plan *Plan

@@ -145,7 +145,7 @@ func TestVersionsKeepTheirFiles(t *testing.T) {
 	if _, err := s.Version(t.Context(), pool, "other", 0); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("version of no project: %v", err)
 	}
-	g, err := s.Graph(t.Context(), pool, v2.ID, "g")
+	g, _, err := s.Graph(t.Context(), pool, v2.ID, "g")
 	if err != nil || g.Name != "g" || len(g.Nodes) != 1 {
 		t.Errorf("graph %+v (%v)", g, err)
 	}
