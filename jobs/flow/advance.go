@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +25,7 @@ type step struct {
 	effects decide.Effects
 	timers  []store.Timer
 	notices []notice.Args
+	due     []dueSLA
 }
 
 // advance applies what reports say to a run, and tells whether it did: somebody else may be at it, who will see them all.
@@ -99,6 +99,7 @@ func (s *step) take(ctx context.Context, reports []store.Report) error {
 	if err := s.e.c.store.SetTimers(ctx, s.tx, s.l.run.ID, s.timers); err != nil {
 		return err
 	}
+	s.missed(ctx)
 	if n := s.effects.FirstFailure; n != decide.None {
 		s.notify(notice.FirstFailure, s.l.machine.Path(n), s.l.machine.Node(n).Reason, s.l.options.Notify.FirstFailure)
 	}
@@ -133,48 +134,49 @@ func (s *step) events(ctx context.Context, r *store.Report) ([]decide.Event, err
 	if r.Outcome != nil {
 		return s.jobEnded(r), nil
 	}
-	var nodes []int
-	action := text(r.Action)
-	switch action {
-	case actRetry, actRerun, actSucceed:
-		if err := json.Unmarshal(r.Args, &nodes); err != nil {
-			return nil, fmt.Errorf("nodes of %s: %w", action, err)
-		}
-	}
-	switch action {
+	switch action := text(r.Action); action {
 	case actBegin:
 		return s.begin(ctx)
 	case actNext:
-		return nil, s.next(ctx)
+		return s.next(ctx)
 	case actMore:
 		return nil, nil
-	case actKill:
-		return one(decide.Kill{}), nil
-	case actPause:
-		return one(decide.Pause{}), nil
-	case actResume:
-		return one(decide.Resume{}), nil
+	case actKill, actPause, actResume, actRetry, actRerun, actSucceed:
+		var nodes []int
+		if err := json.Unmarshal(r.Args, &nodes); err != nil {
+			return nil, fmt.Errorf("nodes of %s: %w", action, err)
+		}
+		return wishes(action, nodes), nil
 	case actRelease:
 		return s.released(ctx)
-	case actRetry, actRerun, actSucceed:
-		return s.unheld(ctx, wishes(action, nodes))
 	case actAgain:
 		var due decide.RetryDue
 		if err := json.Unmarshal(r.Args, &due); err != nil {
 			return nil, fmt.Errorf("retry of a flow: %w", err)
 		}
 		return one(due), nil
+	default:
+		if no, is := strings.CutPrefix(action, actSLA+":"); is {
+			n := decide.None
+			if r.Node != nil {
+				n = int(*r.Node)
+			}
+			return s.sla(ctx, no, n), nil
+		}
+		s.e.c.log.WarnContext(ctx, "nobody knows what was asked of a run", "run", s.l.run.ID, "action", action)
+		return nil, nil
 	}
-	if no, ok := strings.CutPrefix(action, actSLA+":"); ok {
-		return s.sla(no), nil
-	}
-	s.e.c.log.WarnContext(ctx, "nobody knows what was asked of a run", "run", s.l.run.ID, "action", action)
-	return nil, nil
 }
 
-// wishes are the events of what a person wants to start over.
+// wishes are the events of what a person wants.
 func wishes(action string, nodes []int) (events []decide.Event) {
 	switch {
+	case action == actKill:
+		return one(decide.Kill{})
+	case action == actPause:
+		return one(decide.Pause{})
+	case action == actResume:
+		return one(decide.Resume{})
 	case action == actRetry && len(nodes) == 0:
 		return one(decide.RetryFailed{})
 	case action == actRerun:
@@ -253,20 +255,19 @@ func (s *step) jobsOf(nodes []int) []int64 {
 // end does what follows from the end of the run: the next one that waits begins, and people are told.
 func (s *step) end(ctx context.Context) error {
 	s.l.ended = true
-	db := s.e.c.store
-	if err := db.DropTimers(ctx, s.tx, s.l.run.ID, nil); err != nil {
+	if err := s.dropLimits(ctx); err != nil {
 		return err
 	}
-	if err := db.Ask(ctx, s.tx, s.l.run.ID, -1, actNext, nil); err != nil {
+	if err := s.e.c.store.Ask(ctx, s.tx, s.l.run.ID, -1, actNext, nil); err != nil {
 		return err
 	}
 	switch status := s.l.machine.Run().Status; status {
 	case decide.Succeeded:
-		s.notify(notice.Succeeded, "", "", slices.Concat(s.l.options.Notify.Success, s.l.graph.Opts.SuccessEmails, s.l.graph.Opts.NotifyEmails))
+		s.notify(notice.Succeeded, "", "", s.targets(ctx, s.l.options.Notify.Success, s.l.graph.Opts.SuccessEmails, s.l.graph.Opts.NotifyEmails))
 	case decide.Killed:
-		s.notify(notice.Killed, "", "", s.failureTargets())
+		s.notify(notice.Killed, "", "", s.failureTargets(ctx))
 	default:
-		s.notify(notice.Failed, "", s.failures(), s.failureTargets())
+		s.notify(notice.Failed, "", s.failures(), s.failureTargets(ctx))
 	}
 	return nil
 }

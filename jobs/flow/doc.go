@@ -27,7 +27,8 @@
 // if nothing is live. It keeps runs in memory, and uses one only if the row's step says that nobody has written since. Graphs, and what
 // follows from them alone, are kept by version.
 //
-// How runs of one flow stand to each other (Options.Concurrent) is decided when a run is started, under the project's row lock.
+// How runs of one flow stand to each other (Options.Concurrent) is decided when a run is started, or is to go on after its end, under the
+// project's row lock.
 //
 // Executors know nothing of graphs. AddWorkers adds workers for nodes that run programs (internal/nodecmd), which lay out the files of a
 // version in a directory (internal/files), and for notices. Nodes of any other kind are jobs of that kind; NodeOf tells a worker which

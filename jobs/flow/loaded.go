@@ -77,7 +77,11 @@ func (c *Client) read(ctx context.Context, db store.DB, run store.Run) (*loaded,
 		}
 		l.bytes += sizeOf(&l.rows[i])
 	}
-	if l.machine, err = plan.Machine(decide.Run{Status: status, Settings: l.settings()}, nodes); err != nil {
+	disabled := make(map[string]bool, len(l.options.Disabled))
+	for _, path := range l.options.Disabled {
+		disabled[path] = true
+	}
+	if l.machine, err = plan.Machine(decide.Run{Status: status, Settings: l.settings(), Disabled: disabled}, nodes); err != nil {
 		return nil, err
 	}
 	l.machine.UseInputs(l.input)

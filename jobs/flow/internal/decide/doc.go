@@ -46,4 +46,7 @@
 //
 // Whatever a person does with a run that has ended lets it go on: what was cancelled is decided on again. Rerun and RetryFlow also
 // start over whatever has failed, as RetryFailed does, because a run in which something has failed starts nothing.
+//
+// Whether it goes on at once is not decided here. A run whose row says PREPARING or QUEUED again takes in what is to start over, and waits
+// for Begin as a new one does.
 package decide

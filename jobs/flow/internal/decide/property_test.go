@@ -20,6 +20,9 @@ func TestDecidesAsNaive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		for range rapid.IntRange(0, 40).Draw(t, "events") {
+			if w.m.Run().Status.Ended() && rapid.Bool().Draw(t, "goes on later") {
+				w.queue(t)
+			}
 			w.apply(t, w.event(t))
 		}
 		w.finish(t)
@@ -189,7 +192,7 @@ func (w *world) event(t *rapid.T) Event {
 	node := func() int { return rapid.SampledFrom(all).Draw(t, "node") }
 	kind := rapid.IntRange(0, 29).Draw(t, "kind")
 	switch {
-	case w.m.Run().Status == Preparing && kind > 3:
+	case w.m.Run().Status == Preparing && kind > 3 && kind != 12 && kind != 13, w.m.Run().Status == Queued && kind > 14:
 		return Begin{}
 	case kind == 0 && rapid.IntRange(0, 2).Draw(t, "really") == 0:
 		return Kill{}
@@ -285,6 +288,17 @@ func (w *world) apply(t *rapid.T, event Event) {
 	}
 }
 
+// queue has a run that has ended wait for its turn to go on.
+func (w *world) queue(t *rapid.T) {
+	run := w.m.Run()
+	run.Status = rapid.SampledFrom([]Status{Preparing, Queued}).Draw(t, "waits as")
+	m, err := w.plan.Machine(run, cloneNodes(w.m.nodes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.m = m
+}
+
 // checkChanged: what changed is in the effects, each row once.
 func (w *world) checkChanged(t *rapid.T, event Event, before []Node, got Effects) {
 	told := slices.Concat(got.Changed, got.New)
@@ -319,7 +333,7 @@ func (w *world) finish(t *rapid.T) {
 			}
 			return
 		}
-		if w.m.Run().Status == Preparing {
+		if status := w.m.Run().Status; status == Preparing || status == Queued {
 			w.apply(t, Begin{})
 		}
 		if w.m.Run().Status == Paused {

@@ -276,6 +276,22 @@ func (s *Store) Prepare(ctx context.Context, tx pgx.Tx, run int64) error {
 	return err
 }
 
+// Restart has a run that has ended wait to begin once more. The locks of its row and of its project must be held.
+func (s *Store) Restart(ctx context.Context, tx pgx.Tx, run int64, status string, before *int64, pipeline int) error {
+	_, err := s.exec(ctx, tx, "restart_run", run, status, before, pipeline)
+	return err
+}
+
+// Unfollow has the live runs that follow a run follow none, and lists them. The project's lock must be held.
+func (s *Store) Unfollow(ctx context.Context, tx pgx.Tx, run Run) ([]int64, error) {
+	return column[int64](ctx, s, tx, "unfollow", run.ProjectID, run.Flow, run.ID)
+}
+
+// Wishes lists what is still to be done of what people asked of a run as a whole, in order. Its row's lock must be held.
+func (s *Store) Wishes(ctx context.Context, tx pgx.Tx, run int64) ([]string, error) {
+	return column[string](ctx, s, tx, "wishes", run)
+}
+
 // Timer is something that is to happen at a time.
 type Timer struct {
 	Node  int // -1: the run
@@ -298,10 +314,16 @@ func (s *Store) SetTimers(ctx context.Context, tx pgx.Tx, run int64, timers []Ti
 	return nil
 }
 
-// DropTimers deletes the timers of a run, or of one of its nodes.
-func (s *Store) DropTimers(ctx context.Context, tx pgx.Tx, run int64, node *int) error {
-	_, err := s.exec(ctx, tx, "drop_timers", run, node)
-	return err
+// DroppedTimer is a timer that will not come.
+type DroppedTimer struct {
+	Node int // -1: the run
+	What string
+	Due  bool // its time has come
+}
+
+// DropTimers deletes the timers of a run, and lists them.
+func (s *Store) DropTimers(ctx context.Context, tx pgx.Tx, run int64) ([]DroppedTimer, error) {
+	return all[DroppedTimer](ctx, s, tx, "drop_timers", run)
 }
 
 // FireTimers turns due timers into actions, at most n, and returns how many.
