@@ -13,7 +13,9 @@ import (
 )
 
 // hourly is a schedule with a tick at every full hour.
-func hourly(name string) Schedule { return Schedule{Name: name, Cron: "0 * * * *", Job: task("report")} }
+func hourly(name string) Schedule {
+	return Schedule{Name: name, Cron: "0 * * * *", Job: task("report")}
+}
 
 // put stores a schedule that must be good.
 func (r *rig) put(s Schedule) *PutResult {
