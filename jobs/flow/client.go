@@ -77,6 +77,7 @@ type Client struct {
 	pool   *pgxpool.Pool
 	store  *store.Store
 	log    *slog.Logger
+	plans  *plans
 	engine *engine
 }
 
@@ -85,7 +86,7 @@ func NewClient(pool *pgxpool.Pool, queue *jobs.Client, config *Config) (*Client,
 	if pool == nil || queue == nil {
 		return nil, errors.New("new flow client: pool or jobs client is nil")
 	}
-	c := &Client{jobs: queue, pool: pool, store: store.New(pool, queue.Schema())}
+	c := &Client{jobs: queue, pool: pool, store: store.New(pool, queue.Schema()), plans: newPlans(plansBytes)}
 	if config != nil {
 		c.config = *config
 	}

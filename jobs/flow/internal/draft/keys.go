@@ -101,7 +101,12 @@ func (l look) number(key string) (int, bool) {
 
 func (l look) list(key string) []string {
 	value, _ := l(key)
-	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ';' || r == ' ' || r == '\t' || r == '\n' })
+	return SplitList(value)
+}
+
+// SplitList splits a list of e-mail addresses.
+func SplitList(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ';' || r == ' ' || r == '\t' || r == '\n' })
 }
 
 // inherit sets what a job takes from its config and those around it. An embedded flow takes nothing: the keys of its config
