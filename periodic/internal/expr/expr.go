@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // maxText bounds the length of an expression.
@@ -107,9 +108,13 @@ func checkText(text string) error {
 	case strings.HasPrefix(upper, "TZ="), strings.HasPrefix(upper, "CRON_TZ="):
 		zone, _, _ := strings.Cut(text, " ")
 		return &FieldError{FieldZone, zone, "belongs to the schedule, not to its expression: " + zone}
-	default:
-		return nil
 	}
+	for _, r := range text {
+		if r > unicode.MaxASCII && !unicode.IsSpace(r) {
+			return &FieldError{FieldExpression, text, fmt.Sprintf("holds %q, which no field has", r)}
+		}
+	}
+	return nil
 }
 
 // forced returns the dialect that a prefix asks for, and what follows it.

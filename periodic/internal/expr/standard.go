@@ -85,15 +85,18 @@ func standardSpecial(i int) func(string) (bool, string) {
 	}
 }
 
-// sundayLast makes a range that ends with Sunday end with 7.
+// sundayLast makes a range that goes on to Sunday end with 7.
 func sundayLast(text string) string {
 	items := strings.Split(strings.ToUpper(text), ",")
 	for i, item := range items {
-		if span, step, stepped := strings.Cut(item, "/"); strings.HasSuffix(span, "-SUN") && !strings.HasPrefix(span, "SUN") {
-			items[i] = strings.TrimSuffix(span, "SUN") + "7"
-			if stepped {
-				items[i] += "/" + step
-			}
+		span, step, stepped := strings.Cut(item, "/")
+		low, isRange := strings.CutSuffix(span, "-SUN")
+		if from, _ := standardFields[5].value(low); !isRange || from == 0 {
+			continue
+		}
+		items[i] = low + "-7"
+		if stepped {
+			items[i] += "/" + step
 		}
 	}
 	return strings.Join(items, ",")
