@@ -64,9 +64,6 @@ func (e *Expr) date(year int, month time.Month, day int) (y int, m time.Month, d
 				y, year = minYear, minYear
 				month, day = time.January, 1
 			}
-			if y > maxYear {
-				return 0, 0, 0, false
-			}
 			if !e.years.has(y - minYear) {
 				month, day = time.January, 1
 				continue
