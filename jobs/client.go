@@ -28,10 +28,11 @@ type Client struct {
 	notifier *notifier.Notifier
 	duties   *duty.Set // nil: others do them
 
-	dues    dueHints
-	flows   flowHook
-	life    chan struct{} // holds one while starting and stopping
-	running bool
+	dues      dueHints
+	flows     hook
+	schedules hook
+	life      chan struct{} // holds one while starting and stopping
+	running   bool
 }
 
 // NewClient makes a client on a pool that stays the caller's: it must outlive the client. Nothing is read from the database yet.

@@ -77,6 +77,7 @@ func (c *Client) newNotifier() *notifier.Notifier {
 func (c *Client) connected() {
 	c.executor.WakeAll()
 	c.flows.call()
+	c.schedules.call()
 	if c.duties != nil {
 		c.duties.LookDue()
 	}
@@ -94,6 +95,8 @@ func (c *Client) hinted(payload string) {
 		c.executor.BeatNow()
 	case payload == store.FlowHint:
 		c.flows.call()
+	case payload == store.ScheduleHint:
+		c.schedules.call()
 	case payload == store.DueHint:
 		if c.duties != nil {
 			c.duties.HintDue()

@@ -55,6 +55,18 @@ func (c *Client) InsertManySQLTx(
 	})
 }
 
+// CheckInsert tells what Insert would refuse before anything is stored, a *InvalidJobError; hooks and middleware have no say.
+func (c *Client) CheckInsert(args river.JobArgs, opts *river.InsertOpts) error {
+	prepared, err := c.prepare([]river.InsertManyParams{{Args: args, InsertOpts: opts}})
+	if err == nil {
+		_, err = newJobs(prepared)
+	}
+	if invalid, ok := errors.AsType[*InvalidJobError](err); ok {
+		invalid.alone = true
+	}
+	return err
+}
+
 // insertBy takes jobs through hooks and middleware to put.
 func (c *Client) insertBy(
 	ctx context.Context, params []river.InsertManyParams, put func(context.Context, []store.NewJob) (stored, error),

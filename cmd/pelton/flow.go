@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/peltonq/pelton/jobs/flow"
 )
@@ -21,15 +22,16 @@ func (a *app) flow() *cobra.Command {
 }
 
 // withFlows is withClient with a client for flows.
-func (a *app) withFlows(ctx context.Context, types []string, do func(ctx context.Context, db database, flows *flow.Client) error) error {
-	mapped, kinds, err := parseTypes(types)
+func (a *app) withFlows(ctx context.Context, s flowSettings, do func(ctx context.Context, db database, flows *flow.Client) error) error {
+	config, err := s.config()
 	if err != nil {
 		return err
 	}
+	config.Logger, config.SchedulerOff = a.logger(levelQuiet), true
 	return a.withClient(ctx, func(ctx context.Context, db database) error {
-		flows, err := flow.NewClient(db.pool, db.client, &flow.Config{Logger: a.logger(levelQuiet), SchedulerOff: true, Types: mapped, Kinds: kinds})
+		flows, err := flow.NewClient(db.pool, db.client, config)
 		if err != nil {
-			return err
+			return usage(err)
 		}
 		return flowError(do(ctx, db, flows))
 	})
@@ -47,24 +49,49 @@ func flowError(err error) error {
 	return err
 }
 
-// parseTypes reads types of nodes: TYPE=TEMPLATE maps a type to a command, TYPE alone is a job kind that somebody will work.
-func parseTypes(texts []string) (mapped map[string]string, kinds []string, err error) {
-	mapped = map[string]string{}
-	for _, text := range texts {
+// flowSettings are what an installation says of all flows.
+type flowSettings struct {
+	types, params  []string
+	maxXms, maxXmx string
+}
+
+// pushFlags are those that a push must know.
+func (s *flowSettings) pushFlags(f *pflag.FlagSet) {
+	f.StringArrayVar(&s.types, "flow-type", nil,
+		"a type of nodes beside the built-in ones: `TYPE=COMMAND` runs a command in which parameters are resolved, TYPE alone is a job kind; may be repeated")
+	f.StringVar(&s.maxXms, "flow-max-xms", "", "largest `size` that a node may ask for as Xms, as 512M (default 1G)")
+	f.StringVar(&s.maxXmx, "flow-max-xmx", "", "largest `size` that a node may ask for as Xmx, as 4G (default 2G)")
+}
+
+// flags are those of whoever advances runs.
+func (s *flowSettings) flags(f *pflag.FlagSet) {
+	s.pushFlags(f)
+	f.StringArrayVar(&s.params, "flow-param", nil, "parameter `NAME=VALUE` for the nodes of all flows, weaker than any other; may be repeated")
+}
+
+// config reads the flags. TYPE=TEMPLATE maps a type to a command, TYPE alone is a job kind that somebody will work.
+func (s *flowSettings) config() (*flow.Config, error) {
+	c := &flow.Config{Types: map[string]string{}, Params: map[string]string{}, MaxXms: s.maxXms, MaxXmx: s.maxXmx}
+	for _, text := range s.types {
 		name, template, is := strings.Cut(text, "=")
 		switch {
 		case name == "" || is && strings.TrimSpace(template) == "":
-			return nil, nil, usagef("--flow-type %q: want TYPE=COMMAND, as in 'hive=beeline -f ${hive.script}', or a job kind", text)
+			return nil, usagef("--flow-type %q: want TYPE=COMMAND, as in 'hive=beeline -f ${hive.script}', or a job kind", text)
 		case is:
-			mapped[name] = template
+			c.Types[name] = template
 		default:
-			kinds = append(kinds, name)
+			c.Kinds = append(c.Kinds, name)
 		}
 	}
-	return mapped, kinds, nil
+	for _, text := range s.params {
+		name, value, is := strings.Cut(text, "=")
+		if !is || name == "" {
+			return nil, usagef("--flow-param %q: want NAME=VALUE", text)
+		}
+		c.Params[name] = value
+	}
+	return c, nil
 }
-
-const flowTypeHelp = "a type of nodes beside the built-in ones: `TYPE=COMMAND` runs a command in which parameters are resolved, TYPE alone is a job kind; may be repeated"
 
 // parseFlow reads PROJECT/FLOW.
 func parseFlow(text string) (project, name string, err error) {
@@ -86,7 +113,7 @@ func parseRun(text string) (int64, error) {
 func (a *app) flowPush() *cobra.Command {
 	var project string
 	var check bool
-	var types []string
+	var settings flowSettings
 	cmd := &cobra.Command{
 		Use:   "push PATH --project P",
 		Short: "Store a project, a zip or a directory, as its next version",
@@ -99,7 +126,7 @@ With --check nothing is stored in any case.`,
 			if project == "" && !check {
 				return usagef("--project is missing: the name of the project that PATH is a version of")
 			}
-			return a.withFlows(ctx, types, func(ctx context.Context, _ database, flows *flow.Client) error {
+			return a.withFlows(ctx, settings, func(ctx context.Context, _ database, flows *flow.Client) error {
 				if _, err := os.Stat(args[0]); err != nil {
 					return usage(err)
 				}
@@ -116,7 +143,7 @@ With --check nothing is stored in any case.`,
 	}
 	cmd.Flags().StringVarP(&project, "project", "p", "", "`name` of the project")
 	cmd.Flags().BoolVar(&check, "check", false, "report only, store nothing")
-	cmd.Flags().StringArrayVar(&types, "flow-type", nil, flowTypeHelp)
+	settings.pushFlags(cmd.Flags())
 	return cmd
 }
 
@@ -161,7 +188,7 @@ func (a *app) flowList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the flows of the newest versions, with their last runs", Args: arguments(cobra.NoArgs),
 		RunE: brief(func(ctx context.Context, _ []string) error {
-			return a.withFlows(ctx, nil, func(ctx context.Context, _ database, flows *flow.Client) error {
+			return a.withFlows(ctx, flowSettings{}, func(ctx context.Context, _ database, flows *flow.Client) error {
 				entries, err := flows.Flows(ctx, project)
 				if err != nil {
 					return err
@@ -185,7 +212,7 @@ func (a *app) flowVersions() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "versions [PROJECT]", Short: "List pushed versions, the newest first", Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: brief(func(ctx context.Context, args []string) error {
-			return a.withFlows(ctx, nil, func(ctx context.Context, _ database, flows *flow.Client) error {
+			return a.withFlows(ctx, flowSettings{}, func(ctx context.Context, _ database, flows *flow.Client) error {
 				versions, err := flows.Versions(ctx, strings.Join(args, ""), limit)
 				if err != nil {
 					return err
@@ -212,7 +239,7 @@ func (a *app) flowGraph() *cobra.Command {
 			if file == "" {
 				return usagef("--svg is missing: the file to write, or - for stdout")
 			}
-			return a.withFlows(ctx, nil, func(ctx context.Context, _ database, flows *flow.Client) error {
+			return a.withFlows(ctx, flowSettings{}, func(ctx context.Context, _ database, flows *flow.Client) error {
 				return a.toFile(file, func(w io.Writer) error {
 					if run, err := strconv.ParseInt(args[0], 10, 64); err == nil {
 						return flows.RunSVG(ctx, w, run)

@@ -20,7 +20,7 @@ func (a *app) flowVerb(use, short, done string, args cobra.PositionalArgs, do fu
 			if err != nil {
 				return err
 			}
-			return a.withFlows(ctx, nil, func(ctx context.Context, _ database, flows *flow.Client) error {
+			return a.withFlows(ctx, flowSettings{}, func(ctx context.Context, _ database, flows *flow.Client) error {
 				if err := do(ctx, flows, run, args[1:]); err != nil {
 					return err
 				}

@@ -34,7 +34,7 @@ byte; of all attempts. --follow goes on until the run, or the node, has ended.`,
 			if len(args) == 2 {
 				node = args[1]
 			}
-			return a.withFlows(ctx, nil, func(ctx context.Context, db database, flows *flow.Client) error {
+			return a.withFlows(ctx, flowSettings{}, func(ctx context.Context, db database, flows *flow.Client) error {
 				p := &nodeLogs{a: a, db: db, flows: flows, run: run, node: node, flags: f, options: options, printed: map[jobRun]bool{}, over: map[int64]bool{}}
 				return p.print(ctx)
 			})

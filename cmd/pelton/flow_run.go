@@ -44,7 +44,7 @@ what its nodes do, and exits with 0 only if the run SUCCEEDED.`,
 			if err != nil {
 				return err
 			}
-			return a.withFlows(ctx, nil, func(ctx context.Context, _ database, flows *flow.Client) error {
+			return a.withFlows(ctx, flowSettings{}, func(ctx context.Context, _ database, flows *flow.Client) error {
 				run, err := flows.Run(ctx, flow.RunParams{Project: project, Flow: name, Version: f.version, Options: options})
 				if err != nil {
 					return runError(err)

@@ -23,7 +23,7 @@ func (a *app) flowShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.withFlows(ctx, nil, func(ctx context.Context, _ database, flows *flow.Client) error {
+			return a.withFlows(ctx, flowSettings{}, func(ctx context.Context, _ database, flows *flow.Client) error {
 				r, err := flows.Get(ctx, run)
 				if err != nil {
 					return err
@@ -96,7 +96,7 @@ func (a *app) flowWhy() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.withFlows(ctx, nil, func(ctx context.Context, _ database, flows *flow.Client) error {
+			return a.withFlows(ctx, flowSettings{}, func(ctx context.Context, _ database, flows *flow.Client) error {
 				why, err := flows.Why(ctx, run, args[1])
 				if err != nil {
 					return err
@@ -117,7 +117,7 @@ func (a *app) flowRuns() *cobra.Command {
 				f.Project, f.Flow, _ = strings.Cut(args[0], "/")
 			}
 			f.Status = strings.ToUpper(f.Status)
-			return a.withFlows(ctx, nil, func(ctx context.Context, _ database, flows *flow.Client) error {
+			return a.withFlows(ctx, flowSettings{}, func(ctx context.Context, _ database, flows *flow.Client) error {
 				runs, err := flows.Runs(ctx, f, limit)
 				if err != nil {
 					return err

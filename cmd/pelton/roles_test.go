@@ -16,6 +16,7 @@ import (
 
 	"github.com/peltonq/pelton/internal/pgtest"
 	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/flow"
 )
 
 var (
@@ -175,13 +176,57 @@ func TestRoleWhoseClientEnqueuesUniqueJobs(t *testing.T) {
 	}
 }
 
+// runFlows pushes, runs, operates on and sweeps away flows as a role.
+func runFlows(t *testing.T, mine *shell) {
+	t.Helper()
+	text := func(say string) string {
+		return project(t, `
+nodes:
+  - {name: a, type: command, config: {command: echo `+say+`}}
+  - {name: each, type: command, dependsOn: [a], for_each: [x], config: {command: echo item}}
+  - name: inner
+    type: flow
+    dependsOn: [each]
+    retry: {max: 1, backoff: 10ms}
+    nodes:
+      - {name: b, type: command, config: {command: "test -n \"${go}\""}}
+`)
+	}
+	mine.ok("flow", "push", text("one"), "--project", "p")
+	mine.fails(exitFailed, "FAILED", "flow", "run", "p/f", "--wait", "--sla", "a:1h:alert", "--sla", "1h:kill", "--notify-failure", "http://127.0.0.1:1/")
+	mine.ok("flow", "succeed", "1", "inner:b", "--wait")
+	mine.ok("flow", "rerun", "1", "a")
+	mine.try("", "flow", "kill", "1") // it may have ended
+	mine.ok("flow", "run", "p/f", "--param", "go=1", "--concurrent", "queue", "--wait")
+	mine.ok("flow", "run", "p/f", "--param", "go=1", "--concurrent", "pipeline-2", "--wait")
+	for _, line := range []string{"list", "versions p", "runs p", "show 1", "why 1 a", "logs 1 a", "graph p/f --svg -"} {
+		mine.ok(append([]string{"flow"}, strings.Fields(line)...)...)
+	}
+	mine.ok("flow", "push", text("two"), "--project", "p")
+	queue, err := jobs.NewClient(mine.pool(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flows, err := flow.NewClient(mine.pool(), queue, &flow.Config{Retention: 1, KeepVersions: 1}) // what has ended is old
+	if err != nil {
+		t.Fatal(err)
+	}
+	flows.Start(t.Context())
+	defer flows.Stop()
+	pgtest.Eventually(t, patience, func() bool {
+		var left int
+		err := mine.pool().QueryRow(t.Context(), `SELECT (SELECT count(*) FROM pelton.flow_run) + (SELECT count(*) FROM pelton.flow_version)`).Scan(&left)
+		return err == nil && left == 1
+	}, "old runs and versions to be swept away")
+}
+
 // The role that works and operates can do both, and without the rights that it is asked for nothing starts.
 func TestRoleThatWorksAndOperates(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
 	_, address := recipe(t, s, "A role that works and operates", 1, "worker")
 	mine := shellOn(t, address)
-	server := mine.launch("server", "--worker", "--listen", "127.0.0.1:0")
+	server := mine.launch("server", "--worker", "--listen", "127.0.0.1:0", "--files-dir", t.TempDir())
 	if status := get(t, fmt.Sprint(server.started()["endpoint"])+"/readyz"); status != 200 {
 		t.Errorf("readiness of its server is %d", status)
 	}
@@ -209,6 +254,7 @@ func TestRoleThatWorksAndOperates(t *testing.T) {
 	mine.waitState(running, "cancelled")
 	mine.waitState(later, "completed")
 	mine.ok("job", "delete", later)
+	runFlows(t, mine)
 	for line := range strings.Lines(server.err.String()) {
 		if strings.Contains(line, "permission denied") && !strings.Contains(line, `"duty":"keeper"`) { // partitions are the owner's
 			t.Errorf("the server complains: %s", line)

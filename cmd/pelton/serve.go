@@ -42,9 +42,9 @@ type serving struct {
 
 	retention schema.Retention
 
-	flowTypes []string // of nodes, beside the built-in ones
-	filesDir  string   // where flows' files are laid out
-	testKinds bool     // work jobs of kind test too
+	flows     flowSettings
+	filesDir  string // where flows' files are laid out
+	testKinds bool   // work jobs of kind test too
 
 	heartbeat, lease, poll time.Duration
 
@@ -57,7 +57,7 @@ func (s *serving) flags(f *pflag.FlagSet) {
 	f.DurationVar(&s.shutdown, "shutdown-timeout", 30*time.Second, "how long running jobs may go on after the first signal")
 	f.BoolVar(&s.insecure, "insecure-listen", false, "allow --listen on an address that other machines can reach: anyone may read the metrics")
 	f.BoolVar(&s.pollOnly, "poll-only", false, "do without LISTEN, for a pooler in transaction mode")
-	f.StringArrayVar(&s.flowTypes, "flow-type", nil, flowTypeHelp)
+	s.flows.flags(f)
 	f.StringVar(&s.filesDir, "files-dir", "", "`directory` where the files of flows are laid out (default: below the user's cache directory)")
 	f.BoolVar(&s.testKinds, "test-kinds", false, "also work jobs of kind test, which Azkaban's own examples use")
 	f.DurationVar(&s.heartbeat, "heartbeat", 0, "time between two signs of life")
@@ -202,11 +202,16 @@ func (a *app) servingClient(
 
 // servingFlows advances flows if this process has duties.
 func (a *app) servingFlows(pool *pgxpool.Pool, client *jobs.Client, s serving) (*flow.Client, error) {
-	mapped, kinds, err := parseTypes(s.flowTypes)
+	config, err := s.flows.config()
 	if err != nil {
 		return nil, err
 	}
-	return flow.NewClient(pool, client, &flow.Config{Logger: a.logger(levelServe), SchedulerOff: !s.duties, Types: mapped, Kinds: kinds})
+	config.Logger, config.SchedulerOff = a.logger(levelServe), !s.duties
+	flows, err := flow.NewClient(pool, client, config)
+	if err != nil {
+		return nil, usage(err)
+	}
+	return flows, nil
 }
 
 // printStarted tells people or programs that a worker or server is ready.

@@ -16,7 +16,8 @@ import (
 type process struct {
 	pid, parent, group int
 	start              uint64 // ticks since the system's start
-	ended              bool   // a zombie: it waits for its parent to look at it
+	flags              uint64
+	ended              bool // a zombie: it waits for its parent to look at it
 }
 
 // census is all processes at one time. One that was started while it was taken may be missing.
@@ -64,9 +65,15 @@ func newCensus() census {
 	return c
 }
 
-// look reads /proc/PID/stat: "pid (name) state parent group ...", where the name may hold anything.
 func look(pid int) (process, bool) {
-	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	p, ok := lookAt(strconv.Itoa(pid))
+	p.pid = pid
+	return p, ok
+}
+
+// lookAt reads /proc/TASK/stat: "pid (name) state parent group ...", where the name may hold anything.
+func lookAt(task string) (process, bool) {
+	fd, err := unix.Open("/proc/"+task+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return process{}, false
 	}
@@ -76,7 +83,7 @@ func look(pid int) (process, bool) {
 	if err != nil || n <= 0 {
 		return process{}, false
 	}
-	return parseStat(pid, buffer[:n])
+	return parseStat(buffer[:n])
 }
 
 // Places of fields of /proc/PID/stat, counted from the one after the name.
@@ -84,11 +91,12 @@ const (
 	statState   = 0
 	statParent  = 1
 	statGroup   = 2
+	statFlags   = 6
 	statThreads = 17
 	statStart   = 19
 )
 
-func parseStat(pid int, stat []byte) (p process, ok bool) {
+func parseStat(stat []byte) (p process, ok bool) {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) <= statStart {
 		return process{}, false
@@ -99,7 +107,7 @@ func parseStat(pid int, stat []byte) (p process, ok bool) {
 		return n
 	}
 	ok = true
-	p = process{pid: pid, parent: number(statParent), group: number(statGroup), start: uint64(number(statStart))}
+	p = process{parent: number(statParent), group: number(statGroup), start: uint64(number(statStart)), flags: uint64(number(statFlags))}
 	// A process whose first thread has ended looks like a zombie, but lives as long as another thread does.
 	p.ended = bytes.ContainsAny(fields[statState], "ZXx") && number(statThreads) <= 1
 	return p, ok

@@ -39,18 +39,18 @@ func TestParseStat(t *testing.T) {
 		return "7 (" + name + ") " + state + " 3 4 5 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 " + threads + " 0 12345 0 0\n"
 	}
 	for text, want := range map[string]process{
-		line("sh", "S", "1"):              {7, 3, 4, 12345, false},
-		line("a) Z 1 (b\nc", "R", "1"):    {7, 3, 4, 12345, false},
-		line("sh", "Z", "1"):              {7, 3, 4, 12345, true},
-		line("first thread", "Z", "2"):    {7, 3, 4, 12345, false},
-		line("sh", "T", "1") + "and more": {7, 3, 4, 12345, false},
+		line("sh", "S", "1"):              {0, 3, 4, 12345, 4194304, false},
+		line("a) Z 1 (b\nc", "R", "1"):    {0, 3, 4, 12345, 4194304, false},
+		line("sh", "Z", "1"):              {0, 3, 4, 12345, 4194304, true},
+		line("first thread", "Z", "2"):    {0, 3, 4, 12345, 4194304, false},
+		line("sh", "T", "1") + "and more": {0, 3, 4, 12345, 4194304, false},
 	} {
-		if p, ok := parseStat(7, []byte(text)); !ok || p != want {
+		if p, ok := parseStat([]byte(text)); !ok || p != want {
 			t.Errorf("%q: got %+v, want %+v", text, p, want)
 		}
 	}
 	for _, text := range []string{"", "7 (sh) S 3 4", line("sh", "Z", "x")} {
-		if p, ok := parseStat(7, []byte(text)); ok {
+		if p, ok := parseStat([]byte(text)); ok {
 			t.Errorf("%q: got %+v", text, p)
 		}
 	}

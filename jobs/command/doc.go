@@ -9,8 +9,7 @@
 // A job leaves nothing behind. When the run's context ends (timeout, cancel, hard stop), the program and all that descends from it
 // get SIGTERM, after KillGrace SIGKILL, and only when all of it has gone does the run end. The same happens to what is still
 // running when the program itself has exited; first it has WaitDelay to close the output. On Linux that holds for daemons too:
-// leaving the process group, the session, the parent and the environment is no escape, but for all of them at once in the
-// program's first instant, before its second mark is set. A run whose context has ended before its
+// leaving the process group, the session, the parent and the environment is no escape. A run whose context has ended before its
 // program starts starts none.
 //
 // No process that is not the program's is ever signalled or reaped.
@@ -24,7 +23,9 @@
 // On Linux this process becomes the one that orphans among its descendants go to (a child subreaper). A look at all of /proc, shared
 // by the runs that end at the time, finds what belongs to a program: its group, the children of what is known to belong to it, and
 // orphans that carry its mark. The mark is the variable PELTON_MARK; a second one, for what was given a new environment and for
-// zombies, is a number far out of reach in the soft limit RLIMIT_RTTIME, set just after the start. Signals outside the group
+// zombies, is a number far out of reach in the soft limit RLIMIT_RTTIME. The program is born with it: this process has the
+// limit itself for the moment of the start, and starts its programs one by one. What other code starts in that moment is told apart
+// by a flag that children inherit from the thread that forks, not from the process (birth_linux.go). Signals outside the group
 // go by pidfd, to a process that is compared after the pidfd was opened. Ended orphans are reaped one by one by their number, at
 // least once a second, never by waiting for any child: others in this process may wait for theirs. A process that forks as it is
 // killed is met at the next look; looks go on until two in a row find nothing.
@@ -42,8 +43,8 @@
 // # What is not possible
 //
 // A process that was not started by a descendant is not found: what a program asks systemd, cron, at, docker or another machine to
-// start. Nor is one that sheds parent, group and environment in the first instant, before the second mark is set, or one that
-// resets that limit as well.
+// start. Nor is one that sheds parent, group and environment and resets that limit too; nor, where the kernel does not show the
+// flag (gVisor), one that sheds the first three in its first instant: there the limit is set just after the start.
 //
 // What runs as another user (sudo) cannot be signalled unless the worker is root. In the program's group it is waited for; outside it
 // is left alone, and the log says so. What a killed worker leaves is not found once it has lost both its environment and its parents.

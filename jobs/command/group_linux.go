@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"os/exec"
 	"runtime"
 	"slices"
 	"strconv"
@@ -69,10 +70,14 @@ func (g *group) environ(env []string) []string {
 	return append(slices.Clip(env), markVariable+"="+value)
 }
 
-func (g *group) started(p *os.Process) {
-	g.process = p
+func (g *group) start(cmd *exec.Cmd) error {
 	liveTags.Store(g.tag, nil)
-	setTag(p.Pid, g.tag)
+	if err := startTagged(cmd, g.tag); err != nil {
+		liveTags.Delete(g.tag)
+		return err
+	}
+	g.process = cmd.Process
+	return nil
 }
 
 // awaitExit waits until the program has exited, without reaping it, so that its group keeps its number.
@@ -126,16 +131,28 @@ func (g *group) signal(members []process, signals ...syscall.Signal) {
 
 // alive tells whether something of the program still runs, itself aside. Zombies that are not ours to reap do not count.
 func (g *group) alive() bool {
+	alive, _ := g.left()
+	return alive
+}
+
+// gone tells whether nothing is left. Where a look finds that something has just ended, it may have missed what that has just forked.
+func (g *group) gone() bool {
+	alive, ended := g.left()
+	return !alive && (!ended || !g.alive())
+}
+
+// left tells whether something of the program still runs, and whether something has ended since the last look, itself aside.
+func (g *group) left() (alive, ended bool) {
 	for _, m := range g.members(0) {
-		if !m.ended && m.pid != g.process.Pid && g.alien[m.pid] != m.start {
-			return true
+		if m.pid != g.process.Pid && g.alien[m.pid] != m.start {
+			alive, ended = alive || !m.ended, ended || m.ended
 		}
 	}
-	if _, ok := look(os.Getpid()); ok {
-		return false
+	if _, ok := look(os.Getpid()); ok || alive {
+		return alive, ended
 	}
 	_, _ = g.reap() // without /proc there is only the group, and a zombie would count
-	return syscall.Kill(-g.process.Pid, 0) != syscall.ESRCH
+	return syscall.Kill(-g.process.Pid, 0) != syscall.ESRCH, false
 }
 
 // tidy reaps orphans while the program runs.
@@ -180,7 +197,7 @@ func (g *group) members(age time.Duration) []process {
 func (g *group) owns(pid int) bool {
 	tag := tagOf(pid)
 	if tag == g.tag {
-		return true
+		return isProgram(pid)
 	}
 	if _, other := liveTags.Load(tag); other {
 		return false

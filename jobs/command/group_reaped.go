@@ -5,6 +5,7 @@ package command
 import (
 	"log/slog"
 	"os"
+	"os/exec"
 )
 
 // group is the process group that a program leads; what leaves it is not followed. awaitExit is called once, reap after it has
@@ -20,7 +21,11 @@ func newGroup(string, *slog.Logger) *group { return &group{} }
 // environ adds nothing: nobody could read a mark.
 func (g *group) environ(env []string) []string { return env }
 
-func (g *group) started(p *os.Process) { g.process = p }
+func (g *group) start(cmd *exec.Cmd) error {
+	err := cmd.Start()
+	g.process = cmd.Process
+	return err
+}
 
 // holdThread has nothing to do where no signal hangs on a thread.
 func holdThread() func() { return func() {} }
@@ -30,6 +35,9 @@ func (g *group) awaitExit() { g.state, g.err = g.process.Wait() }
 
 // reap returns how the program ended.
 func (g *group) reap() (*os.ProcessState, error) { return g.state, g.err }
+
+// gone tells whether nothing is left.
+func (g *group) gone() bool { return !g.alive() }
 
 // tidy has nothing to do where orphans go to the system's first process.
 func (g *group) tidy() {}

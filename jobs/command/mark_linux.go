@@ -80,13 +80,14 @@ const (
 
 func newTag() uint64 { return minTag + rand.Uint64N(1<<62) }
 
-// setTag does nothing where the limit is in use.
-func setTag(pid int, tag uint64) {
+// setTag does nothing where the limit is in use. The process, 0 for this one, has its own limit again when undo is called.
+func setTag(pid int, tag uint64) (undo func()) {
 	var limit unix.Rlimit
-	if err := unix.Prlimit(pid, rlimitTag, nil, &limit); err == nil && limit.Max > tag {
-		limit.Cur = tag
-		_ = unix.Prlimit(pid, rlimitTag, &limit, nil)
+	if err := unix.Prlimit(pid, rlimitTag, nil, &limit); err != nil || limit.Max <= tag {
+		return func() {}
 	}
+	_ = unix.Prlimit(pid, rlimitTag, &unix.Rlimit{Cur: tag, Max: limit.Max}, nil)
+	return func() { _ = unix.Prlimit(pid, rlimitTag, &limit, nil) }
 }
 
 // tagOf is 0 of a process that has none or belongs to somebody else.

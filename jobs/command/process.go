@@ -54,10 +54,9 @@ func (p *program) run(ctx context.Context) (*os.ProcessState, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("program %q was not started: %w", p.argv[0], context.Cause(ctx))
 	}
-	if err := cmd.Start(); err != nil {
+	if err := g.start(cmd); err != nil {
 		return nil, fmt.Errorf("start program %q: %w", p.argv[0], err)
 	}
-	g.started(cmd.Process)
 	out.start()
 	errs.start()
 	return p.attend(ctx, g, out, errs)
@@ -135,7 +134,7 @@ func (p *program) killUnless(ctx context.Context, exited <-chan struct{}, g *gro
 // endRest ends what is left after the program itself, and waits until it has gone: until two looks in a row find nothing, since
 // one can miss a process that was just forked by one that has just ended.
 func (p *program) endRest(ctx context.Context, g *group, killAt time.Time) {
-	if !g.alive() && killAt.IsZero() {
+	if killAt.IsZero() && g.gone() {
 		return
 	}
 	if killAt.IsZero() {

@@ -22,12 +22,8 @@ import (
 // exists tells whether a number is a process's; a zombie's is.
 func exists(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
-// tagged is a script that waits until its process is, which is just after its start.
-const tagged = `until grep -q 'realtime timeout  *[0-9]' /proc/$$/limits; do :; done
-	`
-
 // descendants is a script that starts all sorts of them; each writes its number to the file pids.
-const descendants = "\n" + tagged + `
+const descendants = `
 	note='echo $$ >> pids; exec sleep 1000'
 	sh -c "$note" &
 	(sh -c "$note" > /dev/null 2>&1 &)
@@ -143,7 +139,7 @@ func TestEndedOrphansAreReaped(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	dir := t.TempDir()
-	args := shell(tagged + `i=0; while [ $i -lt 10 ]; do
+	args := shell(`i=0; while [ $i -lt 10 ]; do
 			setsid -f sh -c 'echo $$ >> pids'; (sh -c 'echo $$ >> pids' &)
 			setsid -f env -i sh -c 'echo $$ >> pids'
 			i=$((i+1))

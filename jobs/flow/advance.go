@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,11 +25,14 @@ type step struct {
 	effects decide.Effects
 	timers  []store.Timer
 	notices []notice.Args
+	due     []dueSLA
 }
 
 // advance applies what reports say to a run, and tells whether it did: somebody else may be at it, who will see them all.
 func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) {
 	var cancel []int64
+	var l *loaded
+	taken := 0
 	err = e.c.store.Tx(ctx, func(tx pgx.Tx) error {
 		run, now, err := e.c.store.TryLock(ctx, tx, id)
 		if errors.Is(err, ErrNotFound) {
@@ -39,13 +41,12 @@ func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) 
 		if err != nil {
 			return err
 		}
-		reports, err := e.c.store.Reports(ctx, tx, id, reportBatch)
+		reports, err := e.c.store.Reports(ctx, tx, id, e.head.Floor(), reportBatch)
 		if err != nil || len(reports) == 0 {
 			return err
 		}
 		moved = true
-		l, err := e.load(ctx, tx, run)
-		if err != nil {
+		if l, err = e.load(ctx, tx, run); err != nil {
 			return err
 		}
 		l.now = now
@@ -54,22 +55,21 @@ func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) 
 			return err
 		}
 		cancel = s.jobsOf(s.effects.Cancel)
-		ids := make([]int64, len(reports))
-		for i := range reports {
-			ids[i] = reports[i].ID
-		}
-		return e.c.store.DeleteReports(ctx, tx, ids)
+		taken = len(reports)
+		return e.c.store.DeleteReports(ctx, tx, reports)
 	})
 	if err != nil {
-		delete(e.runs, id) // what is in memory may be ahead of the rows
+		e.memory.forget(id) // it may be ahead of the rows
 		return false, err
 	}
-	if l := e.runs[id]; moved && l != nil {
+	if moved {
 		l.run.Step++
+		e.memory.keep(l)
+		e.head.moved(taken)
 	}
 	if len(cancel) > 0 {
 		e.cancel(ctx, cancel)
-		if _, err := e.c.store.ReportMissed(ctx); err != nil { // those that had not begun
+		if _, err := e.c.store.ReportMissed(ctx, e.head.Floor()); err != nil { // those that had not begun
 			return moved, err
 		}
 	}
@@ -99,11 +99,17 @@ func (s *step) take(ctx context.Context, reports []store.Report) error {
 	if err := s.e.c.store.SetTimers(ctx, s.tx, s.l.run.ID, s.timers); err != nil {
 		return err
 	}
+	s.missed(ctx)
 	if n := s.effects.FirstFailure; n != decide.None {
 		s.notify(notice.FirstFailure, s.l.machine.Path(n), s.l.machine.Node(n).Reason, s.l.options.Notify.FirstFailure)
 	}
 	if err := s.tellFollowers(ctx); err != nil {
 		return err
+	}
+	if s.effects.More {
+		if err := s.e.c.store.Ask(ctx, s.tx, s.l.run.ID, -1, actMore, nil); err != nil {
+			return err
+		}
 	}
 	if s.effects.Ended {
 		if err := s.end(ctx); err != nil {
@@ -128,46 +134,49 @@ func (s *step) events(ctx context.Context, r *store.Report) ([]decide.Event, err
 	if r.Outcome != nil {
 		return s.jobEnded(r), nil
 	}
-	var nodes []int
-	action := text(r.Action)
-	switch action {
-	case actRetry, actRerun, actSucceed:
-		if err := json.Unmarshal(r.Args, &nodes); err != nil {
-			return nil, fmt.Errorf("nodes of %s: %w", action, err)
-		}
-	}
-	switch action {
+	switch action := text(r.Action); action {
 	case actBegin:
 		return s.begin(ctx)
 	case actNext:
-		return nil, s.next(ctx)
-	case actKill:
-		return one(decide.Kill{}), nil
-	case actPause:
-		return one(decide.Pause{}), nil
-	case actResume:
-		return one(decide.Resume{}), nil
+		return s.next(ctx)
+	case actMore:
+		return nil, nil
+	case actKill, actPause, actResume, actRetry, actRerun, actSucceed:
+		var nodes []int
+		if err := json.Unmarshal(r.Args, &nodes); err != nil {
+			return nil, fmt.Errorf("nodes of %s: %w", action, err)
+		}
+		return wishes(action, nodes), nil
 	case actRelease:
 		return s.released(ctx)
-	case actRetry, actRerun, actSucceed:
-		return s.unheld(ctx, wishes(action, nodes))
 	case actAgain:
 		var due decide.RetryDue
 		if err := json.Unmarshal(r.Args, &due); err != nil {
 			return nil, fmt.Errorf("retry of a flow: %w", err)
 		}
 		return one(due), nil
+	default:
+		if no, is := strings.CutPrefix(action, actSLA+":"); is {
+			n := decide.None
+			if r.Node != nil {
+				n = int(*r.Node)
+			}
+			return s.sla(ctx, no, n), nil
+		}
+		s.e.c.log.WarnContext(ctx, "nobody knows what was asked of a run", "run", s.l.run.ID, "action", action)
+		return nil, nil
 	}
-	if no, ok := strings.CutPrefix(action, actSLA+":"); ok {
-		return s.sla(no), nil
-	}
-	s.e.c.log.WarnContext(ctx, "nobody knows what was asked of a run", "run", s.l.run.ID, "action", action)
-	return nil, nil
 }
 
-// wishes are the events of what a person wants to start over.
+// wishes are the events of what a person wants.
 func wishes(action string, nodes []int) (events []decide.Event) {
 	switch {
+	case action == actKill:
+		return one(decide.Kill{})
+	case action == actPause:
+		return one(decide.Pause{})
+	case action == actResume:
+		return one(decide.Resume{})
 	case action == actRetry && len(nodes) == 0:
 		return one(decide.RetryFailed{})
 	case action == actRerun:
@@ -246,20 +255,19 @@ func (s *step) jobsOf(nodes []int) []int64 {
 // end does what follows from the end of the run: the next one that waits begins, and people are told.
 func (s *step) end(ctx context.Context) error {
 	s.l.ended = true
-	db := s.e.c.store
-	if err := db.DropTimers(ctx, s.tx, s.l.run.ID, nil); err != nil {
+	if err := s.dropLimits(ctx); err != nil {
 		return err
 	}
-	if err := db.Ask(ctx, s.tx, s.l.run.ID, -1, actNext, nil); err != nil {
+	if err := s.e.c.store.Ask(ctx, s.tx, s.l.run.ID, -1, actNext, nil); err != nil {
 		return err
 	}
 	switch status := s.l.machine.Run().Status; status {
 	case decide.Succeeded:
-		s.notify(notice.Succeeded, "", "", slices.Concat(s.l.options.Notify.Success, s.l.graph.Opts.SuccessEmails, s.l.graph.Opts.NotifyEmails))
+		s.notify(notice.Succeeded, "", "", s.targets(ctx, s.l.options.Notify.Success, s.l.graph.Opts.SuccessEmails, s.l.graph.Opts.NotifyEmails))
 	case decide.Killed:
-		s.notify(notice.Killed, "", "", s.failureTargets())
+		s.notify(notice.Killed, "", "", s.failureTargets(ctx))
 	default:
-		s.notify(notice.Failed, "", s.failures(), s.failureTargets())
+		s.notify(notice.Failed, "", s.failures(), s.failureTargets(ctx))
 	}
 	return nil
 }

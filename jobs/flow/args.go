@@ -3,6 +3,7 @@ package flow
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/riverqueue/river"
 
+	"github.com/peltonq/pelton/jobs/flow/internal/draft"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 	"github.com/peltonq/pelton/jobs/flow/internal/nodecmd"
 	"github.com/peltonq/pelton/jobs/flow/internal/param"
@@ -77,6 +79,10 @@ func (l *loaded) commandArgs(n int, scopes param.Scopes) (river.JobArgs, error) 
 		delete(values, keyMapped)
 	case spec.Type == graph.TypeCommand:
 		args.Commands = commandsOf(values)
+	default:
+		if faults := draft.Heaps(values, l.heaps.xms, l.heaps.xmx); len(faults) > 0 {
+			return nil, errors.New(strings.Join(slices.Sorted(maps.Values(faults)), "; "))
+		}
 	}
 	return args, nil
 }

@@ -1,16 +1,21 @@
 package flow
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/flow/internal/draft"
+	"github.com/peltonq/pelton/jobs/flow/internal/param"
 	"github.com/peltonq/pelton/jobs/flow/internal/store"
 )
 
@@ -46,6 +51,14 @@ type Config struct {
 	// Kinds are job kinds that nodes may have beside those that live executors work.
 	Kinds []string
 
+	// Params are parameters of the installation, for the nodes of all flows; they are weaker than any other. All schedulers must have the
+	// same. Names of the engine (azkaban.flow..., azkaban.job...) are refused.
+	Params map[string]string
+
+	// MaxXms and MaxXmx are the largest heaps that a node may ask for by Xms and Xmx, as Java writes sizes: "512M", "4G". What is written
+	// down is checked by a push, what parameters say when the node starts. Default to 1G and 2G.
+	MaxXms, MaxXmx string
+
 	// Retention is how long ended runs are kept. Defaults to 30 days.
 	Retention time.Duration
 
@@ -53,26 +66,35 @@ type Config struct {
 	KeepVersions int
 }
 
+// heaps are Config.MaxXms and MaxXmx in bytes.
+type heaps struct{ xms, xmx int64 }
+
 // Client pushes projects, starts runs and operates on them, and while started advances runs. Safe for concurrent use.
 type Client struct {
 	config Config
+	heaps  heaps
 	jobs   *jobs.Client
 	pool   *pgxpool.Pool
 	store  *store.Store
 	log    *slog.Logger
+	plans  *plans
 	engine *engine
 }
 
-// NewClient makes a client on a jobs client and its pool.
+// NewClient makes a client on a jobs client and its pool. Errors: what is wrong with the config.
 func NewClient(pool *pgxpool.Pool, queue *jobs.Client, config *Config) (*Client, error) {
 	if pool == nil || queue == nil {
 		return nil, errors.New("new flow client: pool or jobs client is nil")
 	}
-	c := &Client{jobs: queue, pool: pool, store: store.New(pool, queue.Schema())}
+	c := &Client{jobs: queue, pool: pool, store: store.New(pool, queue.Schema()), plans: newPlans(plansBytes)}
 	if config != nil {
 		c.config = *config
 	}
 	c.config.withDefaults()
+	var err error
+	if c.heaps, err = c.config.validate(); err != nil {
+		return nil, fmt.Errorf("new flow client: %w", err)
+	}
 	c.log = c.config.Logger
 	c.engine = newEngine(c)
 	return c, nil
@@ -82,12 +104,38 @@ func (c *Config) withDefaults() {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	c.MaxXms, c.MaxXmx = cmp.Or(c.MaxXms, "1G"), cmp.Or(c.MaxXmx, "2G")
 	if c.Retention == 0 {
 		c.Retention = 30 * 24 * time.Hour
 	}
 	if c.KeepVersions == 0 {
 		c.KeepVersions = 10
 	}
+}
+
+// validate joins everything that is wrong with the config, and reads the sizes.
+func (c *Config) validate() (h heaps, err error) {
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(c.Params)) {
+		switch {
+		case name == "":
+			faults = append(faults, errors.New("a parameter of the installation has no name"))
+		case param.Reserved(name):
+			faults = append(faults, fmt.Errorf("parameter %q is the engine's own and cannot be set", name))
+		}
+	}
+	size := func(name, text string) int64 {
+		n, err := draft.ParseMemory(text)
+		if err == nil && n < 1<<20 {
+			err = fmt.Errorf("%s is too little, want 1M or more", text)
+		}
+		if err != nil {
+			faults = append(faults, fmt.Errorf("largest %s: %w", name, err))
+		}
+		return n
+	}
+	h = heaps{size("Xms", c.MaxXms), size("Xmx", c.MaxXmx)}
+	return h, errors.Join(faults...)
 }
 
 // DefaultFilesDir is where executors lay out the files of versions unless told otherwise: below the user's cache directory, or the

@@ -18,14 +18,17 @@
 //
 // A run is a row, its nodes are rows, and package internal/decide says what follows from them; the graph comes from the version. What is
 // to happen to a run is written as rows of flow_report: a job's end by whoever records it, in the same transaction as the result; what a
-// person asks (Kill, Retry, ...) by the client; what time brings by timers that have come. Client.Start begins an engine that takes
-// the reports of one run at a time, under the run's row lock: it applies them, writes the nodes that changed, makes jobs, sets timers, and
-// deletes the reports, all in one transaction. Any number of engines may work; one that finds a run locked goes on to the next.
+// person asks (Kill, Retry, ...) by the client; what time brings by timers that have come. Client.Start begins an engine that advances
+// runs, a few at a time: under the run's row lock it takes its reports, applies them, writes the nodes that changed, makes jobs, sets timers,
+// and deletes the reports, all in one transaction, a step. A step changes some thousand nodes; what is left is another's, after that of runs
+// that wait. Any number of engines may work; one that finds a run locked goes on to the next.
 //
 // An engine sleeps until a hint comes (NOTIFY, or a report made in its own process), a timer is due, or some seconds are over, a minute
-// if nothing is live. It keeps runs in memory, and uses one only if the row's step says that nobody has written since.
+// if nothing is live. It keeps runs in memory, and uses one only if the row's step says that nobody has written since. Graphs, and what
+// follows from them alone, are kept by version.
 //
-// How runs of one flow stand to each other (Options.Concurrent) is decided when a run is started, under the project's row lock.
+// How runs of one flow stand to each other (Options.Concurrent) is decided when a run is started, or is to go on after its end, under the
+// project's row lock.
 //
 // Executors know nothing of graphs. AddWorkers adds workers for nodes that run programs (internal/nodecmd), which lay out the files of a
 // version in a directory (internal/files), and for notices. Nodes of any other kind are jobs of that kind; NodeOf tells a worker which

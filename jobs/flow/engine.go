@@ -3,7 +3,6 @@ package flow
 import (
 	"context"
 	"errors"
-	"math"
 	"time"
 
 	"github.com/peltonq/pelton/internal/service"
@@ -11,40 +10,47 @@ import (
 )
 
 const (
-	lookLive     = 5 * time.Second  // between two looks while runs are live and no hint comes
-	lookIdle     = time.Minute      // while none is
-	lookMissed   = 5 * time.Second  // between two searches for jobs that ended without a report
-	sweepEvery   = 10 * time.Minute // between two sweeps of old runs, versions and contents
+	lookLive     = 5 * time.Second       // between two looks while runs are live and no hint comes
+	lookIdle     = time.Minute           // while none is
+	lookMissed   = 5 * time.Second       // between two searches for jobs that ended without a report
+	lookFired    = 25 * time.Millisecond // while somebody else turns timers that are due into reports
+	sweepEvery   = 10 * time.Minute      // between two sweeps of old runs, versions and contents
 	sweepBatch   = 100
-	waitingBatch = 200
+	firedBatch   = 200
+	waitingBatch = 2000 // reports in a page of those that wait
 	reportBatch  = 5000
-	cachedNodes  = 300_000 // of runs kept in memory
+	stepNodes    = 5000 // that a step changes, before it gives way to other runs
+	mostAtOnce   = 4    // runs that an engine advances at a time
 )
 
 // engine advances runs: it applies what reports say, run by run, under the run's lock. Any number of engines may work at once. One
-// goroutine owns it.
+// goroutine looks for runs that have something to do, and hands each to one of a few others.
 type engine struct {
-	c    *Client
-	loop *service.Service
-	hint chan struct{}
+	c      *Client
+	loop   *service.Service
+	hint   chan struct{}
+	memory *memory
+	hands  *hands
+	head   *head
 
-	runs     map[int64]*loaded    // kept in memory; each is checked against its row's step before it is used
-	failures map[int64]*postponed // runs that could not be advanced
-	missed   time.Time            // the last search
-	swept    time.Time
-}
+	stepNodes int
 
-// postponed is a run that could not be advanced.
-type postponed struct {
-	times int
-	until time.Time
+	live   bool      // a run was, at the last thorough look
+	looked time.Time // thoroughly
+	missed time.Time // the last search
+	swept  time.Time
 }
 
 func newEngine(c *Client) *engine {
-	e := &engine{c: c, hint: make(chan struct{}, 1), runs: map[int64]*loaded{}, failures: map[int64]*postponed{}}
+	e := &engine{c: c, hint: make(chan struct{}, 1), memory: newMemory(memoryBytes), stepNodes: stepNodes}
+	e.hands = newHands(atOnce(c.pool.Config().MaxConns))
+	e.head = newHead(c)
 	e.loop = service.New(e.run)
 	return e
 }
+
+// atOnce is how many runs are advanced at a time. Each takes a connection, and half of the pool is left to others.
+func atOnce(connections int32) int { return max(1, min(mostAtOnce, int(connections)/2)) }
 
 // Start begins to advance runs, unless SchedulerOff. It does not block.
 func (c *Client) Start(ctx context.Context) {
@@ -52,6 +58,7 @@ func (c *Client) Start(ctx context.Context) {
 		return
 	}
 	c.jobs.OnFlowReport(c.engine.nudge)
+	c.engine.head.marking.Start(ctx)
 	c.engine.loop.Start(ctx)
 }
 
@@ -62,6 +69,7 @@ func (c *Client) Stop() {
 	}
 	c.jobs.OnFlowReport(nil)
 	c.engine.loop.Stop()
+	c.engine.head.marking.Stop()
 }
 
 // nudge ends the engine's rest.
@@ -73,6 +81,7 @@ func (e *engine) nudge() {
 }
 
 func (e *engine) run(ctx context.Context) {
+	defer e.hands.wait()
 	for ctx.Err() == nil {
 		wait, err := e.look(ctx)
 		if err != nil && ctx.Err() == nil {
@@ -89,22 +98,27 @@ func (e *engine) run(ctx context.Context) {
 	}
 }
 
-// look does all that there is to do and returns when to look again. While nothing is to do it is one statement.
+// look hands out what there is to do and returns when to look again. While nothing is to do it is one statement.
 func (e *engine) look(ctx context.Context) (time.Duration, error) {
-	seen, err := e.c.store.Look(ctx)
+	thorough := !e.live || time.Since(e.looked) > lookLive
+	seen, err := e.c.store.Look(ctx, e.head.Floor(), thorough)
 	if err != nil {
 		return 0, err
 	}
-	for again := seen.Waiting || seen.Next == 0; again && ctx.Err() == nil; again = seen.Next == 0 {
-		if seen.Next == 0 {
-			if _, err := e.c.store.FireTimers(ctx, waitingBatch); err != nil {
-				return 0, err
-			}
-		}
-		if err := e.advanceAll(ctx); err != nil {
+	if thorough {
+		e.live, e.looked = seen.Live, time.Now()
+	}
+	if err := e.head.keep(ctx, seen.Newest); err != nil {
+		return 0, err
+	}
+	fired := int64(0)
+	if seen.Next == 0 {
+		if fired, err = e.c.store.FireTimers(ctx, firedBatch); err != nil {
 			return 0, err
 		}
-		if seen, err = e.c.store.Look(ctx); err != nil {
+	}
+	if seen.Waiting || fired > 0 {
+		if err := e.handOut(ctx); err != nil {
 			return 0, err
 		}
 	}
@@ -118,6 +132,9 @@ func (e *engine) look(ctx context.Context) (time.Duration, error) {
 			return 0, err
 		}
 	}
+	if seen.Next == 0 && fired == 0 {
+		return lookFired, nil
+	}
 	return e.rest(seen), nil
 }
 
@@ -130,82 +147,46 @@ func (e *engine) rest(seen store.Seen) time.Duration {
 	if seen.Next >= 0 {
 		wait = min(wait, time.Duration(seen.Next*float64(time.Second)))
 	}
-	for id, p := range e.failures {
-		if left := time.Until(p.until); left > 0 {
-			wait = min(wait, left)
-		} else { // somebody else has advanced it, or it would have been tried
-			delete(e.failures, id)
-		}
+	if left, some := e.hands.next(); some {
+		wait = min(wait, left)
 	}
 	return wait
 }
 
-// advanceAll advances every run that something waits for, until nothing does.
-func (e *engine) advanceAll(ctx context.Context) error {
-	after, again := int64(math.MinInt64), false
-	for ctx.Err() == nil {
-		ids, err := e.c.store.Waiting(ctx, after, waitingBatch)
+// handOut has every run advanced that something waits for, but for those that are being advanced: whoever is at one looks again when it
+// is through. It waits while as many runs are being advanced as may be.
+func (e *engine) handOut(ctx context.Context) error {
+	for from := e.head.Floor(); ; {
+		runs, next, err := e.c.store.Waiting(ctx, from, waitingBatch)
 		if err != nil {
 			return err
 		}
-		for _, id := range ids {
-			after = id
-			if p := e.failures[id]; p != nil && time.Now().Before(p.until) {
-				continue
+		for _, id := range runs {
+			if !e.hands.do(ctx, id, func() { e.work(ctx, id) }) {
+				return nil
 			}
-			moved, err := e.advance(ctx, id)
-			if err != nil {
-				e.postpone(ctx, id, err)
-				continue
-			}
-			delete(e.failures, id)
-			again = again || moved
 		}
-		if len(ids) < waitingBatch {
-			if !again {
-				break
-			}
-			after, again = math.MinInt64, false
+		if next == 0 {
+			return nil
 		}
+		from = next
 	}
-	e.forget()
-	return nil
 }
 
-// postpone puts a run off that could not be advanced, so that it holds up no other.
-func (e *engine) postpone(ctx context.Context, id int64, err error) {
-	if ctx.Err() != nil {
-		return
+// work advances a run by a step, and has the engine look again if there may be more to do.
+func (e *engine) work(ctx context.Context, id int64) {
+	moved, err := e.advance(ctx, id)
+	switch {
+	case err == nil:
+		e.hands.succeeded(id)
+	case ctx.Err() != nil:
+		e.hands.release(id)
+	default:
+		times := e.hands.failed(id)
+		e.c.log.WarnContext(ctx, "a run cannot be advanced; trying again", "run", id, "times", times, "error", err)
 	}
-	p := e.failures[id]
-	if p == nil {
-		p = &postponed{}
-		e.failures[id] = p
-	}
-	p.times++
-	p.until = time.Now().Add(min(time.Minute, 100*time.Millisecond<<min(p.times, 10)))
-	e.c.log.WarnContext(ctx, "a run cannot be advanced; trying again", "run", id, "times", p.times, "error", err)
-}
-
-// forget drops from memory the runs that were not used for longest when there are too many nodes, and all that have ended.
-func (e *engine) forget() {
-	total := 0
-	for id, l := range e.runs {
-		if l.ended {
-			delete(e.runs, id)
-			continue
-		}
-		total += len(l.rows)
-	}
-	for total > cachedNodes {
-		var oldest int64
-		for id, l := range e.runs {
-			if o := e.runs[oldest]; o == nil || l.used.Before(o.used) {
-				oldest = id
-			}
-		}
-		total -= len(e.runs[oldest].rows)
-		delete(e.runs, oldest)
+	if moved || err != nil {
+		e.nudge()
 	}
 }
 
@@ -217,11 +198,11 @@ func (e *engine) findMissed(ctx context.Context) error {
 		return err
 	}
 	e.cancel(ctx, ids)
-	n, err := e.c.store.ReportMissed(ctx)
-	if err != nil || n == 0 {
-		return err
+	n, err := e.c.store.ReportMissed(ctx, e.head.Floor())
+	if n > 0 {
+		e.nudge()
 	}
-	return e.advanceAll(ctx)
+	return err
 }
 
 // cancel cancels jobs; what fails here is repeated by findMissed.

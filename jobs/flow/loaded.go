@@ -20,10 +20,15 @@ type loaded struct {
 	options  Options
 	machine  *decide.Machine
 	rows     []store.Node
-	children [][]int   // by node
+	children [][]int           // by node
+	global   map[string]string // parameters of the installation
+	heaps    heaps
 	now      time.Time // the database's, of the step under way
-	used     time.Time
 	ended    bool
+
+	bytes int   // about what it takes
+	kept  int   // the same, when it was kept
+	used  int64 // the greater, the later
 }
 
 // numberOf is a node's number in the graph; of an instance, its template's.
@@ -36,34 +41,29 @@ func (l *loaded) numberOf(n int) int {
 
 // load returns the run as its rows say, from memory if nobody has changed it since.
 func (e *engine) load(ctx context.Context, db store.DB, run store.Run) (*loaded, error) {
-	if l := e.runs[run.ID]; l != nil && l.run.Step == run.Step {
-		l.used, l.run = time.Now(), run
+	if l := e.memory.get(run); l != nil {
 		return l, nil
 	}
 	l, err := e.c.read(ctx, db, run)
 	if err != nil {
 		return nil, err
 	}
-	e.runs[run.ID] = l
+	l.machine.Limit(e.stepNodes)
 	return l, nil
 }
 
 // read makes a run's machine from its rows.
 func (c *Client) read(ctx context.Context, db store.DB, run store.Run) (*loaded, error) {
-	l := &loaded{run: run, used: time.Now()}
-	var err error
+	l := &loaded{run: run, global: c.config.Params, heaps: c.heaps}
 	if err := json.Unmarshal(run.Options, &l.options); err != nil {
 		return nil, fmt.Errorf("options of run %d: %w", run.ID, err)
 	}
-	if l.graph, err = c.store.Graph(ctx, db, run.VersionID, run.Flow); err != nil {
-		return nil, err
-	}
-	l.children = l.graph.Index().Children
-	if l.rows, err = c.store.Nodes(ctx, db, run.ID); err != nil {
-		return nil, err
-	}
-	plan, err := decide.NewPlan(l.graph)
+	plan, err := c.plan(ctx, db, run.VersionID, run.Flow)
 	if err != nil {
+		return nil, err
+	}
+	l.graph, l.children = plan.Flow(), plan.children
+	if l.rows, err = c.store.Nodes(ctx, db, run.ID); err != nil {
 		return nil, err
 	}
 	status, err := decide.ParseStatus(run.Status)
@@ -75,8 +75,13 @@ func (c *Client) read(ctx context.Context, db store.DB, run store.Run) (*loaded,
 		if nodes[i], err = nodeOfRow(&l.rows[i]); err != nil {
 			return nil, fmt.Errorf("node %s of run %d: %w", l.rows[i].Path, run.ID, err)
 		}
+		l.bytes += sizeOf(&l.rows[i])
 	}
-	if l.machine, err = plan.Machine(decide.Run{Status: status, Settings: l.settings()}, nodes); err != nil {
+	disabled := make(map[string]bool, len(l.options.Disabled))
+	for _, path := range l.options.Disabled {
+		disabled[path] = true
+	}
+	if l.machine, err = plan.Machine(decide.Run{Status: status, Settings: l.settings(), Disabled: disabled}, nodes); err != nil {
 		return nil, err
 	}
 	l.machine.UseInputs(l.input)
@@ -136,6 +141,7 @@ func orNil(s string) *string {
 func (l *loaded) row(n int) *store.Node {
 	for n >= len(l.rows) {
 		l.rows = append(l.rows, store.Node{No: int32(len(l.rows))})
+		l.bytes += sizeOf(&l.rows[len(l.rows)-1])
 	}
 	return &l.rows[n]
 }
@@ -145,6 +151,7 @@ func (l *loaded) sync(numbers []int, now time.Time) error {
 	for _, n := range numbers {
 		state := l.machine.Node(n)
 		r := l.row(n)
+		before := sizeOf(r)
 		r.Path = l.machine.Path(n)
 		if l.machine.IsInstance(n) {
 			r.Template, r.Index, r.Item = new(int32(state.Template)), new(int32(state.Index)), &state.Item
@@ -158,6 +165,7 @@ func (l *loaded) sync(numbers []int, now time.Time) error {
 			}
 			r.Outputs = b
 		}
+		l.bytes += sizeOf(r) - before
 	}
 	return nil
 }

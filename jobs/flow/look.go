@@ -87,7 +87,7 @@ func (c *Client) Ended(ctx context.Context, run int64, changed func(*RunDetail))
 			wait = firstLook
 		}
 		if changed != nil || r.EndedAt != nil {
-			asked, err := c.store.Asked(ctx, run) // before the run is read: what is applied in between shows in the run
+			asked, err := c.store.Asked(ctx, run, c.engine.head.Floor()) // before the run is read: what is applied in between shows in the run
 			if err != nil {
 				return nil, fmt.Errorf("run %d: %w", run, err)
 			}
@@ -132,11 +132,11 @@ func (c *Client) SVG(ctx context.Context, w io.Writer, project, name string, ver
 	if err != nil {
 		return notFound(err, "project %q has no version %d", project, version)
 	}
-	g, err := c.store.Graph(ctx, c.pool, v.ID, name)
+	p, err := c.plan(ctx, c.pool, v.ID, name)
 	if err != nil {
 		return notFound(err, "version %d of project %q has no flow %q", v.No, project, name)
 	}
-	return draw.SVG(ctx, w, g, nil)
+	return draw.SVG(ctx, w, p.Flow(), nil)
 }
 
 // RunSVG draws a run's flow, its nodes coloured by their statuses.
@@ -145,7 +145,7 @@ func (c *Client) RunSVG(ctx context.Context, w io.Writer, run int64) error {
 	if err != nil {
 		return err
 	}
-	g, err := c.store.Graph(ctx, c.pool, r.VersionID, r.Flow)
+	p, err := c.plan(ctx, c.pool, r.VersionID, r.Flow)
 	if err != nil {
 		return fmt.Errorf("run %d: %w", run, err)
 	}
@@ -153,5 +153,5 @@ func (c *Client) RunSVG(ctx context.Context, w io.Writer, run int64) error {
 	for _, n := range r.Nodes {
 		status[n.Path] = n.Status
 	}
-	return draw.SVG(ctx, w, g, status)
+	return draw.SVG(ctx, w, p.Flow(), status)
 }

@@ -11,7 +11,9 @@ import (
 
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow/internal/decide"
+	"github.com/peltonq/pelton/jobs/flow/internal/draft"
 	"github.com/peltonq/pelton/jobs/flow/internal/notice"
+	"github.com/peltonq/pelton/jobs/flow/internal/param"
 )
 
 // failures names the nodes that failed, the first few.
@@ -31,8 +33,31 @@ func (s *step) failures() string {
 	return b.String()
 }
 
-func (s *step) failureTargets() []string {
-	return slices.Concat(s.l.options.Notify.Failure, s.l.graph.Opts.FailureEmails, s.l.graph.Opts.NotifyEmails)
+func (s *step) failureTargets(ctx context.Context) []string {
+	return s.targets(ctx, s.l.options.Notify.Failure, s.l.graph.Opts.FailureEmails, s.l.graph.Opts.NotifyEmails)
+}
+
+// targets are those that the run names, and those of the flow's lists, whose parameters are resolved. One that cannot be is left as it is: the
+// job that is to tell it fails, and shows it.
+func (s *step) targets(ctx context.Context, own []string, lists ...[]string) []string {
+	all := slices.Clone(own)
+	var scopes param.Scopes
+	for _, text := range slices.Concat(lists...) {
+		if !strings.Contains(text, "$") {
+			all = append(all, text)
+			continue
+		}
+		if scopes == nil {
+			scopes = s.l.scopesOfFlow()
+		}
+		resolved, err := param.ResolveText(scopes, "list of e-mail addresses", text)
+		if err != nil {
+			s.e.c.log.WarnContext(ctx, "whom a flow wants told cannot be resolved", "run", s.l.run.ID, "address", text, "error", err)
+			resolved = text
+		}
+		all = append(all, draft.SplitList(resolved)...)
+	}
+	return all
 }
 
 func (s *step) notify(event, node, detail string, targets []string) {

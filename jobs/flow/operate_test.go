@@ -119,7 +119,7 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("nothing failed", h.flows.Retry(t.Context(), run), "no node has failed")
-	refused("no embedded flow", h.flows.Retry(t.Context(), run, "b"), "not an embedded flow")
+	refused("no embedded flow", h.flows.Retry(t.Context(), run, "b"), "neither an embedded flow nor")
 }
 
 // A node that ends in the step that starts it over has the times of its newest try.

@@ -55,7 +55,7 @@ func concurrents() []Concurrent {
 
 // SLA is a limit of time, counted from the start of the run.
 type SLA struct {
-	// Node is the path of a node that is a job; the time counts from the making of its job for an alert, and from the start of each
+	// Node is the path of a node that is a job, or of an instance of a for_each; of a for_each it stands for each instance. The time counts from the making of its job for an alert, and from the start of each
 	// attempt for a kill. Empty: the run.
 	Node string `json:"node,omitempty"`
 
@@ -99,7 +99,7 @@ type Options struct {
 	// MaxParallel is how many of its jobs may exist at once, 1 to 10,000. Defaults to the flow's, and then to 10.
 	MaxParallel int `json:"max_parallel,omitempty"`
 
-	// Concurrent is about other runs of the flow.
+	// Concurrent is about other runs of the flow: when this one is started, and when it is to go on after its end.
 	Concurrent Concurrent `json:"concurrent,omitempty"`
 
 	// Priority orders the waiting runs of the flow, higher first. Defaults to the flow's, and then to 5.
@@ -141,13 +141,13 @@ func (o *Options) validate(g *graph.Flow) error {
 		}
 	}
 	check("", o.Params)
-	known := map[string]bool{}
+	known := make(map[string]int, len(g.Nodes))
 	for i := range g.Nodes {
-		known[g.Nodes[i].Path] = true
+		known[g.Nodes[i].Path] = i
 	}
 	node := func(what, path string) {
-		if !known[path] {
-			fault("%s: flow %s has no node %q", what, g.Name, path)
+		if reason := noNode(g, known, path); reason != "" {
+			fault("%s: %s", what, reason)
 		}
 	}
 	for path, params := range o.NodeParams {

@@ -13,21 +13,15 @@ import (
 
 // begin starts a run, or has it wait for the one that it follows.
 func (s *step) begin(ctx context.Context) ([]decide.Event, error) {
-	l := s.l
-	if l.run.Before != nil {
-		before, err := s.before(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if l.run.Pipeline == 3 && before != nil && !before.ended {
-			return nil, nil // the run before asks again when it ends
-		}
-		events := s.holds(before, true)
-		s.limits()
-		return append(events, decide.Begin{}), nil
+	before, err := s.before(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s.l.run.Pipeline == 3 && before != nil && !before.ended {
+		return nil, nil // the run before asks again when it ends
 	}
 	s.limits()
-	return one(decide.Begin{}), nil
+	return append(s.holds(before, true), decide.Begin{}), nil
 }
 
 // followed is what a run needs to know of the one before it.
@@ -36,8 +30,11 @@ type followed struct {
 	nodes map[string]string // statuses by path
 }
 
-// before reads the run that this one follows; nil if it is gone.
+// before reads the run that this one follows; nil if there is none, or none any more.
 func (s *step) before(ctx context.Context) (*followed, error) {
+	if s.l.run.Before == nil {
+		return nil, nil
+	}
 	run, err := s.e.c.store.Run(ctx, s.tx, *s.l.run.Before)
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
@@ -56,8 +53,8 @@ func (s *step) before(ctx context.Context) (*followed, error) {
 	return f, err
 }
 
-// holds are the events that hold nodes whose turn has not come, or release those whose turn it is.
-func (s *step) holds(before *followed, first bool) []decide.Event {
+// holds are the events that release nodes whose turn it is, and when the run begins hold those whose turn has not come.
+func (s *step) holds(before *followed, begins bool) []decide.Event {
 	var events []decide.Event
 	for n := range s.l.graph.Nodes {
 		if s.l.graph.Nodes[n].Type == graph.TypeFlow {
@@ -65,9 +62,9 @@ func (s *step) holds(before *followed, first bool) []decide.Event {
 		}
 		open := s.isOpen(n, before)
 		switch {
-		case !open && first:
+		case !open && begins:
 			events = append(events, decide.Hold{Node: n, By: fmt.Sprintf("run %d (pipeline %d)", *s.l.run.Before, s.l.run.Pipeline)})
-		case open && !first && s.l.machine.Node(n).Held != "":
+		case open && s.l.machine.Node(n).Held != "":
 			events = append(events, decide.Release{Node: n})
 		}
 	}
@@ -95,30 +92,17 @@ func (s *step) isOpen(n int, before *followed) bool {
 
 // released looks again at what the run before has done.
 func (s *step) released(ctx context.Context) ([]decide.Event, error) {
-	if s.l.run.Before == nil {
-		return nil, nil
+	if s.l.run.Pipeline == 3 {
+		if s.l.machine.Run().Status != decide.Preparing {
+			return nil, nil
+		}
+		return s.begin(ctx)
 	}
 	before, err := s.before(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if s.l.run.Pipeline == 3 {
-		if before == nil || before.ended {
-			s.limits()
-			return one(decide.Begin{}), nil
-		}
-		return nil, nil
-	}
 	return s.holds(before, false), nil
-}
-
-// unheld adds to what a person wants of a run that had ended the releases that nobody told it of since.
-func (s *step) unheld(ctx context.Context, events []decide.Event) ([]decide.Event, error) {
-	if s.l.run.Before == nil || s.l.run.Pipeline == 3 {
-		return events, nil
-	}
-	more, err := s.released(ctx)
-	return append(events, more...), err
 }
 
 // tellFollowers has the runs that follow this one look again if a node has ended.
@@ -146,31 +130,34 @@ func (s *step) tellFollowers(ctx context.Context) error {
 }
 
 // next has the run begin that waits for the end of this one, if no other is live. It is a step of its own, because it takes the
-// project's lock, which somebody's open transaction may hold.
-func (s *step) next(ctx context.Context) error {
+// project's lock, which somebody's open transaction may hold. If it is this very run, which is to go on, it begins in this step.
+func (s *step) next(ctx context.Context) ([]decide.Event, error) {
 	db := s.e.c.store
 	if err := db.LockProjectID(ctx, s.tx, s.l.run.ProjectID); err != nil {
-		return err
+		return nil, err
 	}
 	live, err := db.LiveRuns(ctx, s.tx, s.l.run.ProjectID, s.l.run.Flow)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var next *store.Run
 	for i := range live {
 		r := &live[i]
 		if decide.Status(r.Status) != decide.Queued {
-			return nil
+			return nil, nil
 		}
 		if next == nil || r.Priority > next.Priority {
 			next = r
 		}
 	}
-	if next == nil {
-		return nil
+	switch {
+	case next == nil:
+		return nil, nil
+	case next.ID == s.l.run.ID:
+		return s.begin(ctx)
 	}
 	if err := db.Prepare(ctx, s.tx, next.ID); err != nil {
-		return err
+		return nil, err
 	}
-	return db.Ask(ctx, s.tx, next.ID, -1, actBegin, nil)
+	return nil, db.Ask(ctx, s.tx, next.ID, -1, actBegin, nil)
 }

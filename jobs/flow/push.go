@@ -75,7 +75,7 @@ func (c *Client) push(ctx context.Context, name, path string, keep bool) (*PushR
 		return report, &FaultsError{name, faults}
 	}
 	defer b.Close() //nolint:errcheck // only read
-	p, faults, notes := project.Read(b, project.Options{Types: types})
+	p, faults, notes := project.Read(b, project.Options{Types: types, MaxXms: c.heaps.xms, MaxXmx: c.heaps.xmx})
 	report.Faults, report.Notes = append(report.Faults, faults...), append(report.Notes, notes...)
 	if p == nil {
 		return report, &FaultsError{name, report.Faults}

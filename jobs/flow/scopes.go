@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 	"github.com/peltonq/pelton/jobs/flow/internal/param"
 )
 
@@ -17,20 +18,13 @@ func (l *loaded) scopes(n int) param.Scopes {
 		state := m.Node(n)
 		node.Number, node.Item = state.Template, &param.Item{Index: state.Index, Value: state.Item}
 	}
-	return param.ForNode(l.graph, param.Run{Params: l.options.Params, Nodes: l.options.NodeParams}, node)
+	return param.ForNode(l.graph, param.Run{Global: l.global, Params: l.options.Params, Nodes: l.options.NodeParams}, node)
 }
 
-// runtime are the properties that the engine sets.
+// runtime are the properties that the engine sets for a node.
 func (l *loaded) runtime(n int) map[string]string {
 	m := l.machine
-	path := m.Path(n)
-	start := l.now
-	if l.run.StartedAt != nil {
-		start = *l.run.StartedAt
-	}
-	start = start.In(time.Local) //nolint:gosmopolitan // a data team's scripts want the zone of the place
-	spec := m.Spec(n)
-	milliseconds := fmt.Sprintf("%03d", start.Nanosecond()/1e6)
+	path, spec := m.Path(n), m.Spec(n)
 	names := func(numbers []int) string {
 		var list []string
 		for _, i := range numbers {
@@ -42,6 +36,23 @@ func (l *loaded) runtime(n int) map[string]string {
 	if i := strings.LastIndexByte(path, ':'); i >= 0 {
 		nested += ":" + path[:i]
 	}
+	values := l.runtimeOfRun()
+	values["azkaban.flow.nested.path"] = nested + ":" + nameOf(path)
+	values["azkaban.job.id"] = nameOf(path)
+	values["azkaban.job.attempt"] = strconv.Itoa(m.Node(n).Attempt)
+	values["azkaban.job.innodes"] = names(spec.Parents)
+	values["azkaban.job.outnodes"] = names(l.children[l.numberOf(n)])
+	return values
+}
+
+// runtimeOfRun are those that are the same for all nodes.
+func (l *loaded) runtimeOfRun() map[string]string {
+	start := l.now
+	if l.run.StartedAt != nil {
+		start = *l.run.StartedAt
+	}
+	start = start.In(time.Local) //nolint:gosmopolitan // a data team's scripts want the zone of the place
+	milliseconds := fmt.Sprintf("%03d", start.Nanosecond()/1e6)
 	return map[string]string{
 		"azkaban.flow.execid":             strconv.FormatInt(l.run.ID, 10),
 		"azkaban.flow.flowid":             l.run.Flow,
@@ -49,7 +60,6 @@ func (l *loaded) runtime(n int) map[string]string {
 		"azkaban.flow.projectversion":     strconv.Itoa(l.run.Version),
 		"azkaban.flow.submituser":         l.run.CreatedBy,
 		"azkaban.flow.uuid":               fmt.Sprintf("%s-%s-%d", l.run.Project, l.run.Flow, l.run.ID),
-		"azkaban.flow.nested.path":        nested + ":" + nameOf(path),
 		"azkaban.flow.start.timestamp":    start.Format("2006-01-02T15:04:05.000-07:00"),
 		"azkaban.flow.start.year":         start.Format("2006"),
 		"azkaban.flow.start.month":        start.Format("01"),
@@ -60,11 +70,19 @@ func (l *loaded) runtime(n int) map[string]string {
 		"azkaban.flow.start.millisecond":  milliseconds,
 		"azkaban.flow.start.milliseconds": milliseconds,
 		"azkaban.flow.start.timezone":     start.Format("MST"),
-		"azkaban.job.id":                  nameOf(path),
-		"azkaban.job.attempt":             strconv.Itoa(m.Node(n).Attempt),
-		"azkaban.job.innodes":             names(spec.Parents),
-		"azkaban.job.outnodes":            names(l.children[l.numberOf(n)]),
 	}
+}
+
+// scopesOfFlow are where parameters of the whole flow come from: the config that names its options, which of a Flow 1.0 flow is that of its last
+// job, and then the run.
+func (l *loaded) scopesOfFlow() param.Scopes {
+	scopes := param.Scopes{{From: "the installation", Values: l.global}}
+	if last := l.graph.Find(l.run.Flow); last >= 0 && l.run.Format == graph.FormatFlow1 {
+		n := &l.graph.Nodes[last]
+		scopes = append(scopes, param.Scope{From: "shared properties", Values: n.Shared}, param.Scope{From: "config of " + n.Path, Values: n.Config})
+	}
+	return append(scopes, param.Scope{From: "the flow's config", Values: l.graph.Config},
+		param.Scope{From: "the run", Values: l.options.Params}, param.Scope{From: "the run's time", Values: l.runtimeOfRun()})
 }
 
 // input is a parameter of a node that has ended, as it was resolved when it started; for conditions.

@@ -1,8 +1,10 @@
 package flow
 
 import (
+	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/peltonq/pelton/jobs/flow/internal/decide"
@@ -20,35 +22,92 @@ func (s *step) limits() {
 	}
 }
 
-// sla is what a limit of time means when it has come.
-func (s *step) sla(no string) []decide.Event {
-	i, err := strconv.Atoi(no)
-	if err != nil || i < 0 || i >= len(s.l.options.SLAs) {
+// sla is what a limit of time means when it has come, for a node or for the run (decide.None).
+func (s *step) sla(ctx context.Context, no string, n int) []decide.Event {
+	sla, found := s.slaOf(no)
+	run := s.l.machine.Run().Status
+	switch {
+	case !found || run == decide.Preparing || run == decide.Queued: // of a run that is to go on the time begins anew
+		return nil
+	case n != decide.None:
+		s.due = append(s.due, dueSLA{sla, n})
 		return nil
 	}
-	sla := s.l.options.SLAs[i]
-	status := s.l.machine.Run().Status
-	if sla.Node != "" {
-		n := s.l.machine.Number(sla.Node)
-		if n == decide.None {
-			return nil
-		}
-		status = s.l.machine.Node(n).Status
-	}
-	if status.Ended() && (!sla.Succeed || status.Success()) {
-		return nil
-	}
-	if sla.Alert {
-		want := "end"
-		if sla.Succeed {
-			want = "succeed"
-		}
-		s.notify(notice.SLAMissed, sla.Node, fmt.Sprintf("it was to %s within %v, and is %s", want, time.Duration(sla.Within), status), s.failureTargets())
-	}
-	if sla.Kill && sla.Node == "" {
+	s.alert(ctx, sla, n)
+	if sla.Kill && !run.Ended() {
 		return one(decide.Kill{})
 	}
-	return nil // a node's job has the limit as its own timeout
+	return nil
+}
+
+// dueSLA is a limit of a node that has come. It is looked at when the machine knows all that has happened until now.
+type dueSLA struct {
+	sla  SLA
+	node int
+}
+
+// missed tells of limits of nodes that have come. To kill is the business of the node's job, which has the limit as its own timeout.
+func (s *step) missed(ctx context.Context) {
+	for _, d := range s.due {
+		if d.node >= len(s.l.rows) {
+			continue
+		}
+		if status := s.l.machine.Node(d.node).Status; !status.Ended() || d.sla.Succeed && !status.Success() || s.late(d.sla, d.node) {
+			s.alert(ctx, d.sla, d.node)
+		}
+	}
+}
+
+func (s *step) slaOf(no string) (SLA, bool) {
+	i, err := strconv.Atoi(no)
+	if err != nil || i < 0 || i >= len(s.l.options.SLAs) {
+		return SLA{}, false
+	}
+	return s.l.options.SLAs[i], true
+}
+
+// alert tells that a limit was missed, if it is to be told.
+func (s *step) alert(ctx context.Context, sla SLA, n int) {
+	if !sla.Alert {
+		return
+	}
+	want, node, status := "end", "", s.l.machine.Run().Status
+	if sla.Succeed {
+		want = "succeed"
+	}
+	if n != decide.None {
+		node, status = s.l.machine.Path(n), s.l.machine.Node(n).Status
+	}
+	s.notify(notice.SLAMissed, node, fmt.Sprintf("it was to %s within %v, and is %s", want, time.Duration(sla.Within), status), s.failureTargets(ctx))
+}
+
+// late tells whether a node that has ended took longer than it was to, also if it was killed for that before the alert's time had come.
+func (s *step) late(sla SLA, n int) bool {
+	within := time.Duration(sla.Within)
+	const rounded = time.Millisecond
+	row := &s.l.rows[n]
+	took := func(from *time.Time) time.Duration {
+		if from == nil || row.EndedAt == nil {
+			return 0
+		}
+		return row.EndedAt.Sub(*from)
+	}
+	return took(row.QueuedAt) > within || sla.Kill && took(row.StartedAt) >= within-rounded
+}
+
+// dropLimits ends all timers of the run, which has ended, and tells of limits that were missed and not told of yet.
+func (s *step) dropLimits(ctx context.Context) error {
+	dropped, err := s.e.c.store.DropTimers(ctx, s.tx, s.l.run.ID)
+	if err != nil {
+		return err
+	}
+	for _, timer := range dropped {
+		no, is := strings.CutPrefix(timer.What, actSLA+":")
+		if sla, found := s.slaOf(no); is && found && (timer.Node == decide.None && timer.Due || timer.Node != decide.None && s.late(sla, timer.Node)) {
+			s.alert(ctx, sla, timer.Node)
+		}
+	}
+	return nil
 }
 
 // timeout is the limit of one attempt in seconds: the node's own, or that of an SLA that kills.

@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/peltonq/pelton/jobs/flow/internal/decide"
-	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 	"github.com/peltonq/pelton/jobs/flow/internal/store"
 )
 
@@ -78,10 +77,11 @@ func (c *Client) runTx(ctx context.Context, tx pgx.Tx, p RunParams) (int64, erro
 	if err != nil {
 		return 0, notFound(err, "project %q has no version %d", p.Project, p.Version)
 	}
-	g, err := c.store.Graph(ctx, tx, version.ID, p.Flow)
+	plan, err := c.plan(ctx, tx, version.ID, p.Flow)
 	if err != nil {
 		return 0, notFound(err, "version %d of project %q has no flow %q", version.No, p.Project, p.Flow)
 	}
+	g := plan.Flow()
 	o := p.Options
 	if err := o.validate(g); err != nil {
 		return 0, &InvalidOptionsError{err}
@@ -90,28 +90,16 @@ func (c *Client) runTx(ctx context.Context, tx pgx.Tx, p RunParams) (int64, erro
 	if err != nil {
 		return 0, err
 	}
-	r := store.NewRun{
-		VersionID: version.ID, Flow: p.Flow, Status: decide.Preparing.String(), By: c.jobs.Actor(ctx),
-		Priority: cmp.Or(o.Priority, g.Opts.Priority, defaultPriority),
-	}
-	if r.Paths, r.Statuses, err = newNodes(g, o.Disabled); err != nil {
+	at, err := c.placeOf(ctx, tx, o.Concurrent, live)
+	if err != nil {
 		return 0, err
 	}
-	begin := true
-	if n := len(live); n > 0 {
-		switch o.Concurrent {
-		case Skip:
-			return 0, &RunningError{live[n-1].ID, p.Flow}
-		case Queue:
-			r.Status, begin = decide.Queued.String(), false
-		case Pipeline1, Pipeline2, Pipeline3:
-			r.Before = &live[n-1].ID
-			r.Pipeline, _ = strconv.Atoi(string(o.Concurrent[len(o.Concurrent)-1:]))
-			if err := c.follow(ctx, tx, live[n-1].ID); err != nil {
-				return 0, err
-			}
-		case Allow, "":
-		}
+	r := store.NewRun{
+		VersionID: version.ID, Flow: p.Flow, Status: at.status.String(), By: c.jobs.Actor(ctx), Before: at.before, Pipeline: at.pipeline,
+		Priority: cmp.Or(o.Priority, g.Opts.Priority, defaultPriority),
+	}
+	if r.Paths, r.Statuses, err = newNodes(plan, o.Disabled); err != nil {
+		return 0, err
 	}
 	if r.Options, err = json.Marshal(o); err != nil {
 		return 0, fmt.Errorf("encode options: %w", err)
@@ -120,10 +108,8 @@ func (c *Client) runTx(ctx context.Context, tx pgx.Tx, p RunParams) (int64, erro
 	if err != nil {
 		return 0, err
 	}
-	if begin {
-		if err := c.store.Ask(ctx, tx, run, -1, actBegin, nil); err != nil {
-			return 0, err
-		}
+	if err := c.begin(ctx, tx, run, at); err != nil {
+		return 0, err
 	}
 	return run, c.store.Audit(ctx, tx, r.By, "flow.run", runTarget(run), nil, map[string]any{
 		"project": p.Project, "flow": p.Flow, "version": version.No, "options": o,
@@ -132,18 +118,50 @@ func (c *Client) runTx(ctx context.Context, tx pgx.Tx, p RunParams) (int64, erro
 
 const defaultPriority = 5
 
-// newNodes are the paths and statuses of a new run's nodes.
-func newNodes(g *graph.Flow, disabled []string) (paths, statuses []string, err error) {
-	plan, err := decide.NewPlan(g)
-	if err != nil {
-		return nil, nil, err
+// place is where a run that is to begin stands among the live ones of its flow.
+type place struct {
+	status   decide.Status // PREPARING, or QUEUED if it waits for its turn
+	before   *int64        // the run that it follows
+	pipeline int
+}
+
+// placeOf says what a run's option means while others are live. The project's lock must be held. Errors: a *RunningError.
+func (c *Client) placeOf(ctx context.Context, tx pgx.Tx, concurrent Concurrent, live []store.Run) (place, error) {
+	at := place{status: decide.Preparing}
+	if len(live) == 0 {
+		return at, nil
 	}
+	newest := live[len(live)-1]
+	switch concurrent {
+	case Skip:
+		return at, &RunningError{newest.ID, newest.Flow}
+	case Queue:
+		at.status = decide.Queued
+	case Pipeline1, Pipeline2, Pipeline3:
+		at.before = &newest.ID
+		at.pipeline, _ = strconv.Atoi(string(concurrent[len(concurrent)-1:]))
+		return at, c.follow(ctx, tx, newest.ID)
+	case Allow, "":
+	}
+	return at, nil
+}
+
+// begin has a run begin whose turn it is.
+func (c *Client) begin(ctx context.Context, tx pgx.Tx, run int64, at place) error {
+	if at.status == decide.Queued {
+		return nil // the end of another tells it
+	}
+	return c.store.Ask(ctx, tx, run, -1, actBegin, nil)
+}
+
+// newNodes are the paths and statuses of a new run's nodes.
+func newNodes(plan *plan, disabled []string) (paths, statuses []string, err error) {
 	nodes, err := plan.NewNodes(disabled...)
 	if err != nil {
 		return nil, nil, err
 	}
 	for i := range nodes {
-		paths = append(paths, g.Nodes[i].Path)
+		paths = append(paths, plan.Flow().Nodes[i].Path)
 		statuses = append(statuses, nodes[i].Status.String())
 	}
 	return paths, statuses, nil
@@ -165,13 +183,4 @@ func notFound(err error, format string, args ...any) error {
 		return fmt.Errorf(format+": %w", append(args, ErrNotFound)...)
 	}
 	return err
-}
-
-// nodeOf finds a node by its path.
-func nodeOf(g *graph.Flow, path string) (int, error) {
-	no := g.Find(path)
-	if no < 0 {
-		return 0, fmt.Errorf("flow %s has no node %q: %w", g.Name, path, ErrNotFound)
-	}
-	return no, nil
 }

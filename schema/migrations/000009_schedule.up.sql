@@ -36,17 +36,20 @@ CREATE TABLE pelton.schedule_due (
     code text COLLATE "C"               -- 'owner/name' of a schedule that only its owner can fire
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0,
     autovacuum_analyze_scale_factor = 0.5, vacuum_truncate = off);
-CREATE INDEX schedule_due_wake ON pelton.schedule_due (wake);
+-- What anybody can fire is found by time, from the floor on. What only its owner can fire lies apart: while no process of its owner is
+-- there, it would be passed over by every look.
+CREATE INDEX schedule_due_wake ON pelton.schedule_due (wake) WHERE code IS NULL;
+CREATE INDEX schedule_due_code ON pelton.schedule_due (code, wake) WHERE code IS NOT NULL;
 
--- schedule_due_first finds the least wake time between two positions, in microseconds since the epoch; NULL: none.
+-- schedule_due_first finds the least wake time of what anybody can fire between two positions, in microseconds since the epoch; NULL: none.
 CREATE FUNCTION pelton.schedule_due_first(froms bigint[], uptos bigint[]) RETURNS bigint[]
 LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_custom_plan AS $$
     SELECT array_agg((SELECT pelton.position_of(d.wake) FROM pelton.schedule_due d
-            WHERE d.wake BETWEEN pelton.position_time(u.low) AND pelton.position_time(u.high)
+            WHERE d.code IS NULL AND d.wake BETWEEN pelton.position_time(u.low) AND pelton.position_time(u.high)
             ORDER BY d.wake LIMIT 1) ORDER BY u.n)
     FROM unnest(froms, uptos) WITH ORDINALITY AS u(low, high, n)
 $$;
-COMMENT ON FUNCTION pelton.schedule_due_first IS 'least wake time of schedules between two positions, by index';
+COMMENT ON FUNCTION pelton.schedule_due_first IS 'least wake time between two positions of schedules that anybody can fire, by index';
 
 -- tick_key turns a tick's time into the key that ticks are partitioned by: the scale of job ids, so 2^24 to the second since
 -- 2024-01-01 UTC, below zero before that.

@@ -107,6 +107,9 @@ const DueHint = "due:"
 // FlowHint is the payload that tells whoever advances flows that there is something to do.
 const FlowHint = "flow:"
 
+// ScheduleHint is the payload that tells whoever fires schedules that one is due sooner than before.
+const ScheduleHint = "schedule:"
+
 // HintDue tells movers of a run due soon, in db's transaction if it is one.
 func (s *Store) HintDue(ctx context.Context, db DB) error {
 	if _, err := db.Exec(ctx, s.sql.Get("hint_due")); err != nil {
@@ -117,7 +120,12 @@ func (s *Store) HintDue(ctx context.Context, db DB) error {
 
 // Hint wakes whoever listens on a line, asleep or not: for rare events.
 func (s *Store) Hint(ctx context.Context, payloads []string) error {
-	if _, err := s.Pool.Exec(ctx, s.sql.Get("hint"), payloads); err != nil {
+	return s.HintOn(ctx, s.Pool, payloads)
+}
+
+// HintOn is Hint in db's transaction, if it is one.
+func (s *Store) HintOn(ctx context.Context, db DB, payloads []string) error {
+	if _, err := db.Exec(ctx, s.sql.Get("hint"), payloads); err != nil {
 		return fmt.Errorf("send hints: %w", err)
 	}
 	return nil

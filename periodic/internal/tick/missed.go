@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Missed policy says which ticks fire that are due and were not fired in time. The zero policy is the one that skips them.
+// A Missed policy says which ticks fire that are due and were not fired in time. The zero policy is none that anybody chose; it skips them.
 type Missed struct {
 	kind   missedKind
 	max    int
@@ -17,7 +17,8 @@ type Missed struct {
 type missedKind uint8
 
 const (
-	missedSkip missedKind = iota
+	_ missedKind = iota
+	missedSkip
 	missedLatest
 	missedAll
 )
@@ -25,7 +26,7 @@ const (
 // The policies without parameters.
 var (
 	// MissedSkip fires none that is late.
-	MissedSkip = Missed{}
+	MissedSkip = Missed{kind: missedSkip}
 	// MissedLatest fires the last one that is due.
 	MissedLatest = Missed{kind: missedLatest}
 )
@@ -40,7 +41,7 @@ func (m Missed) String() string {
 	switch {
 	case m.kind == missedLatest:
 		return "latest"
-	case m.kind == missedSkip:
+	case m.kind != missedAll:
 		return "skip"
 	case m.maxAge == 0:
 		return fmt.Sprintf("all:%d", m.max)
@@ -115,3 +116,6 @@ func Cut(policy Missed, src Source, from, now time.Time, grace time.Duration) ti
 	}
 	return inTime
 }
+
+// Skips tells whether the policy fires none that is late.
+func (m Missed) Skips() bool { return m.kind != missedLatest && m.kind != missedAll }

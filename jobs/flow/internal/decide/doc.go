@@ -5,7 +5,8 @@
 // nodes as they are between two calls of Apply, so any scheduler can make it anew at any time, in O(nodes and edges), and it goes on as
 // the one before would have. Apply takes events in, decides all that follows from them, and returns effects, to be carried out in one
 // transaction with the rows: if it does not commit, the machine is thrown away. An event costs O(the nodes that change and their children):
-// parents are counted, not looked at. What a person does (retry, rerun, mark) counts the whole run anew, as a kill looks through it.
+// parents are counted, not looked at. With a limit an Apply stops when it has changed so many rows, where the rows alone tell what is left to do;
+// no job starts before all has been decided. What a person does (retry, rerun, mark) counts the whole run anew, as a kill looks through it.
 //
 // # Nodes
 //
@@ -45,4 +46,7 @@
 //
 // Whatever a person does with a run that has ended lets it go on: what was cancelled is decided on again. Rerun and RetryFlow also
 // start over whatever has failed, as RetryFailed does, because a run in which something has failed starts nothing.
+//
+// Whether it goes on at once is not decided here. A run whose row says PREPARING or QUEUED again takes in what is to start over, and waits
+// for Begin as a new one does.
 package decide

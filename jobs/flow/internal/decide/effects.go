@@ -11,6 +11,7 @@ type Effects struct {
 	Retry   []Retry // embedded flows to try again after their wait; a RetryDue is expected then
 
 	Status       Status    // of the run, if it changed; else ""
+	More         bool      // the machine's limit was reached: Apply once more, without an event say
 	Ended        bool      // the run came to its end, perhaps once more
 	FirstFailure int       // the node that made the run fail; None if it did not, or had before
 	Refused      []Refusal // events that were not possible, and had no effect
@@ -44,6 +45,7 @@ func (m *Machine) Merge(first, second Effects) Effects {
 		New:          union(first.New, second.New),
 		Retry:        append(slices.Clone(first.Retry), second.Retry...),
 		Status:       first.Status,
+		More:         second.More,
 		Ended:        second.Ended || first.Ended && second.Status == "",
 		FirstFailure: first.FirstFailure,
 		Refused:      append(slices.Clone(first.Refused), second.Refused...),

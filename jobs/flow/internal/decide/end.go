@@ -183,23 +183,15 @@ func (m *Machine) collect(scope int) (outputs map[string]string, note string) {
 }
 
 func (Begin) apply(m *Machine) string {
-	if m.begun {
-		return ""
-	}
-	m.begun = true
 	m.start()
 	return ""
 }
 
-// start lets the first nodes be decided on.
+// start lets a run that has not begun do so, with its nodes as they are: one that had ended before, and is to go on, has some that have.
 func (m *Machine) start() {
-	for _, n := range m.plan.top {
-		if m.counts[n].pending == 0 {
-			m.judged = append(m.judged, n)
-		}
-	}
-	if m.top.left == 0 {
-		m.closing = append(m.closing, Top)
+	if !m.begun {
+		m.begun = true
+		m.count()
 	}
 }
 
@@ -273,7 +265,10 @@ func (m *Machine) refresh(n int) {
 	if node.Status == Ready || node.Status == Disabled {
 		return
 	}
-	disabled := node.Status == Skipped && !m.isInstance(n)
+	disabled := node.Status == Skipped
+	if m.isInstance(n) { // which is skipped too when there is no item for it
+		disabled = len(m.disabled) > 0 && m.disabled[m.Path(n)]
+	}
 	node.Status, node.Attempt, node.Outputs, node.Reason = Ready, 0, nil, ""
 	node.Try++
 	if disabled {

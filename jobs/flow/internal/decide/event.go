@@ -50,7 +50,7 @@ type (
 	Kill struct{}
 	// RetryFailed starts over what failed, was killed or cancelled; what succeeded stays.
 	RetryFailed struct{}
-	// RetryFlow starts over a whole embedded flow, with what succeeded in it, everything that depends on it, and what RetryFailed does.
+	// RetryFlow starts over a whole embedded flow, or an instance of a for_each, with what succeeded in it, everything that depends on it, and what RetryFailed does.
 	RetryFlow struct{ Node int }
 	// Rerun starts over nodes, everything that depends on them, and what RetryFailed does.
 	Rerun struct{ Nodes []int }
@@ -62,7 +62,7 @@ type (
 )
 
 // Apply takes events in, one after the other, and then decides what follows from all of them. Without an event it decides what follows
-// from the rows, which is nothing if they are as an Apply left them.
+// from the rows, which is nothing if they are as an Apply left them that did not say that there is more.
 func (m *Machine) Apply(events ...Event) Effects {
 	m.effects.FirstFailure = None
 	for i, event := range events {

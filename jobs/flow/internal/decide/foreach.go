@@ -44,7 +44,11 @@ func (m *Machine) expand(n int) {
 
 func (m *Machine) addInstance(template, index int, item string) {
 	n := len(m.nodes)
-	m.nodes = append(m.nodes, Node{Status: Ready, Try: m.nodes[template].Try, Template: template, Index: index, Item: item})
+	status := Ready
+	if len(m.disabled) > 0 && m.disabled[param.InstancePath(m.plan.flow.Nodes[template].Path, index)] {
+		status = Disabled
+	}
+	m.nodes = append(m.nodes, Node{Status: status, Try: m.nodes[template].Try, Template: template, Index: index, Item: item})
 	m.counts = append(m.counts, counts{})
 	m.marks = append(m.marks, markRow)
 	m.effects.New = append(m.effects.New, n)

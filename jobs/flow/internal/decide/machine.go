@@ -14,6 +14,8 @@ import (
 type Machine struct {
 	plan     *Plan
 	settings Settings
+	disabled map[string]bool // instances that will be skipped
+	limit    int             // rows that an Apply may change before it leaves the rest to the next; 0: any number
 	inputs   func(node int, name string) (string, bool)
 
 	run                    Status // as it is in its row, at the end of Apply
@@ -25,7 +27,7 @@ type Machine struct {
 	top                    counts
 	instances              map[int][]int // of templates, by index
 
-	// What there is to do; empty between calls of Apply.
+	// What there is to do. Between calls of Apply it is empty, or, where there is more, nothing but what count finds in the rows.
 	judged  []int // nodes whose parents have all ended
 	closing []int // containers, templates and Top in which nothing is left
 	flush   bool  // something has failed or is being killed: look through who waits
@@ -61,7 +63,7 @@ func (p *Plan) Machine(run Run, nodes []Node) (*Machine, error) {
 	if len(nodes) < len(p.flow.Nodes) {
 		return nil, fmt.Errorf("flow %s has %d nodes, and its run only %d", p.flow.Name, len(p.flow.Nodes), len(nodes))
 	}
-	m := &Machine{plan: p, settings: run.Settings.withDefaults(""), run: run.Status, nodes: nodes}
+	m := &Machine{plan: p, settings: run.Settings.withDefaults(""), disabled: run.Disabled, run: run.Status, nodes: nodes}
 	for n := len(p.flow.Nodes); n < len(nodes); n++ {
 		if t := nodes[n].Template; t < 0 || t >= len(p.flow.Nodes) || p.flow.Nodes[t].ForEach == nil {
 			return nil, fmt.Errorf("flow %s: node number %d is an instance of number %d, which has no for_each", p.flow.Name, n, t)
@@ -81,6 +83,9 @@ func (p *Plan) Machine(run Run, nodes []Node) (*Machine, error) {
 // UseInputs lets conditions see the inputs of jobs that have ended, where they have no output of a name.
 func (m *Machine) UseInputs(inputs func(node int, name string) (string, bool)) { m.inputs = inputs }
 
+// Limit has an Apply stop deciding once it has changed so many rows, or not many more, and say that there is more (Effects.More).
+func (m *Machine) Limit(rows int) { m.limit = rows }
+
 // Len returns the number of nodes, instances of for_each included.
 func (m *Machine) Len() int { return len(m.nodes) }
 
@@ -99,7 +104,7 @@ func (m *Machine) Spec(n int) *graph.Node {
 func (m *Machine) IsInstance(n int) bool { return m.isInstance(n) }
 
 // Run returns the state of the run.
-func (m *Machine) Run() Run { return Run{Status: m.run, Settings: m.settings} }
+func (m *Machine) Run() Run { return Run{Status: m.run, Settings: m.settings, Disabled: m.disabled} }
 
 // RunningJobs returns the number of nodes that have a job that has not ended.
 func (m *Machine) RunningJobs() int { return m.running }
@@ -239,7 +244,7 @@ func (m *Machine) isOpen(scope int) bool {
 	if scope == Top {
 		return m.begun && m.over == ""
 	}
-	return m.nodes[scope].Status.active()
+	return m.begun && m.nodes[scope].Status.active()
 }
 
 // isTolerated says whether a node's failure does not fail what it is in.

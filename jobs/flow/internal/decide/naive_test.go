@@ -116,7 +116,7 @@ func (x *naive) open(scope int) bool {
 	if scope == Top {
 		return x.begun && x.over == ""
 	}
-	return x.nodes[scope].Status.active()
+	return x.begun && x.nodes[scope].Status.active()
 }
 
 func (x *naive) job(n int) bool {

@@ -28,10 +28,7 @@ func (Kill) apply(m *Machine) string {
 	if m.over != "" {
 		return fmt.Sprintf("the run has ended: %s", m.over)
 	}
-	if !m.begun {
-		m.begun = true
-		m.start()
-	}
+	m.start()
 	m.kill()
 	return ""
 }
@@ -39,7 +36,7 @@ func (Kill) apply(m *Machine) string {
 // continues says why nodes of the run cannot be started over now; "" if they can.
 func (m *Machine) continues() string {
 	switch {
-	case !m.begun:
+	case !m.begun && !slices.ContainsFunc(m.nodes, func(n Node) bool { return n.Status.Ended() }):
 		return fmt.Sprintf("the run is %s: nothing has started yet", m.status())
 	case m.killing && m.over == "":
 		return "the run is being killed: wait until it is KILLED"
@@ -60,7 +57,7 @@ func (RetryFailed) apply(m *Machine) string {
 		return reason
 	}
 	// A run that was killed when everything in it had just succeeded has nothing to start over, and has succeeded then.
-	if m.over == Succeeded || m.refreshFailed() == 0 && m.over == "" {
+	if m.over == Succeeded || m.refreshFailed() == 0 && m.over == "" && m.begun {
 		return "no node has failed, was killed or cancelled"
 	}
 	m.reopen()
@@ -110,8 +107,8 @@ func (m *Machine) reopenScope(n int) {
 }
 
 func (e RetryFlow) apply(m *Machine) string {
-	if e.Node < 0 || e.Node >= len(m.nodes) || !m.isContainer(e.Node) {
-		return "it is not an embedded flow: rerun from the node instead"
+	if e.Node < 0 || e.Node >= len(m.nodes) || !m.isContainer(e.Node) && !m.isInstance(e.Node) {
+		return "it is neither an embedded flow nor an instance of a for_each: rerun from the node instead"
 	}
 	return Rerun{Nodes: []int{e.Node}}.apply(m)
 }

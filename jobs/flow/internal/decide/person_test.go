@@ -63,7 +63,15 @@ func TestRetryFailedFinishes(t *testing.T) {
 		})
 		before := cloneNodes(w.m.nodes)
 		if w.m.Run().Status != Succeeded {
+			later := w.m.Run().Status.Ended() && rapid.Bool().Draw(t, "goes on later")
+			if later {
+				w.queue(t)
+			}
 			w.apply(t, RetryFailed{})
+			if later && w.m.RunningJobs() > 0 {
+				t.Fatal("jobs start before the run goes on")
+			}
+			w.apply(t, Begin{})
 		}
 		w.play(t, succeeds)
 		if w.m.Run().Status != Succeeded {

@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/peltonq/pelton/jobs/flow/internal/cond"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
@@ -112,7 +113,7 @@ func (p *Plan) checkCycles() error {
 func (p *Plan) Flow() *graph.Flow { return p.flow }
 
 // NewNodes returns the nodes of a new run, some of them disabled by their paths. What is inside of a disabled embedded flow is
-// disabled with it.
+// disabled with it. Paths of instances of for_each are passed over: they are Run.Disabled's.
 func (p *Plan) NewNodes(disabled ...string) ([]Node, error) {
 	nodes := make([]Node, len(p.flow.Nodes))
 	for i := range nodes {
@@ -120,7 +121,11 @@ func (p *Plan) NewNodes(disabled ...string) ([]Node, error) {
 	}
 	for _, path := range disabled {
 		n, found := p.byPath[path]
-		if !found {
+		template, is := p.byPath[path[:max(0, strings.LastIndexByte(path, '['))]]
+		switch {
+		case !found && is && p.flow.Nodes[template].ForEach != nil:
+			continue
+		case !found:
 			return nil, fmt.Errorf("flow %s has no node %s to disable", p.flow.Name, path)
 		}
 		nodes[n].Status = Disabled

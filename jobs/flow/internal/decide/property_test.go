@@ -20,10 +20,85 @@ func TestDecidesAsNaive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		for range rapid.IntRange(0, 40).Draw(t, "events") {
+			if w.m.Run().Status.Ended() && rapid.Bool().Draw(t, "goes on later") {
+				w.queue(t)
+			}
 			w.apply(t, w.event(t))
 		}
 		w.finish(t)
 	})
+}
+
+// TestPiecesMakeTheSame: a machine that decides piece by piece, and is made anew from the rows in between, comes to the same rows and effects.
+func TestPiecesMakeTheSame(t *testing.T) {
+	t.Parallel()
+	pieces := 0
+	rapid.Check(t, func(t *rapid.T) {
+		for range 5 {
+			w := newWorld(t)
+			pieces += w.playInPieces(t, rapid.IntRange(1, 4).Draw(t, "limit"))
+		}
+	})
+	if pieces < 250 {
+		t.Errorf("only %d times there was more", pieces)
+	}
+}
+
+// playInPieces returns how many times there was more.
+func (w *world) playInPieces(t *rapid.T, limit int) (pieces int) {
+	m := w.again(t, limit)
+	for range rapid.IntRange(1, 30).Draw(t, "times") {
+		var events []Event
+		for range rapid.IntRange(1, 4).Draw(t, "events") {
+			events = append(events, w.event(t))
+		}
+		want := w.m.Apply(events...)
+		for _, retry := range want.Retry {
+			w.due[retry.Node] = retry
+		}
+		got := m.Apply(events...)
+		for more := got.More; more; pieces++ {
+			if len(got.Start) > 0 {
+				t.Fatalf("%#v: %v start before all is decided", events, got.Start)
+			}
+			if rapid.Bool().Draw(t, "anew") {
+				m = (&world{plan: w.plan, m: m}).again(t, limit)
+			}
+			next := m.Apply()
+			got, more = m.Merge(got, next), next.More
+		}
+		got.Status, want.Status = "", "" // of the last piece
+		if !reflect.DeepEqual(normal(got), normal(want)) || !reflect.DeepEqual(m.nodes, w.m.nodes) || m.run != w.m.run {
+			t.Fatalf("%#v in pieces:\n%+v\n%+v\nat once:\n%+v\n%+v", events, got, m.nodes, want, w.m.nodes)
+		}
+	}
+	return pieces
+}
+
+// again makes the machine anew from its rows, with a limit.
+func (w *world) again(t *rapid.T, limit int) *Machine {
+	m, err := w.plan.Machine(w.m.Run(), cloneNodes(w.m.nodes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Limit(limit)
+	return m
+}
+
+// normal has no list that is empty but not nil.
+func normal(e Effects) Effects {
+	for _, list := range []*[]int{&e.Start, &e.Cancel, &e.Changed, &e.New} {
+		if len(*list) == 0 {
+			*list = nil
+		}
+	}
+	if len(e.Retry) == 0 {
+		e.Retry = nil
+	}
+	if len(e.Refused) == 0 {
+		e.Refused = nil
+	}
+	return e
 }
 
 // world is a run that random things happen to.
@@ -117,7 +192,7 @@ func (w *world) event(t *rapid.T) Event {
 	node := func() int { return rapid.SampledFrom(all).Draw(t, "node") }
 	kind := rapid.IntRange(0, 29).Draw(t, "kind")
 	switch {
-	case w.m.Run().Status == Preparing && kind > 3:
+	case w.m.Run().Status == Preparing && kind > 3 && kind != 12 && kind != 13, w.m.Run().Status == Queued && kind > 14:
 		return Begin{}
 	case kind == 0 && rapid.IntRange(0, 2).Draw(t, "really") == 0:
 		return Kill{}
@@ -213,6 +288,17 @@ func (w *world) apply(t *rapid.T, event Event) {
 	}
 }
 
+// queue has a run that has ended wait for its turn to go on.
+func (w *world) queue(t *rapid.T) {
+	run := w.m.Run()
+	run.Status = rapid.SampledFrom([]Status{Preparing, Queued}).Draw(t, "waits as")
+	m, err := w.plan.Machine(run, cloneNodes(w.m.nodes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.m = m
+}
+
 // checkChanged: what changed is in the effects, each row once.
 func (w *world) checkChanged(t *rapid.T, event Event, before []Node, got Effects) {
 	told := slices.Concat(got.Changed, got.New)
@@ -247,7 +333,7 @@ func (w *world) finish(t *rapid.T) {
 			}
 			return
 		}
-		if w.m.Run().Status == Preparing {
+		if status := w.m.Run().Status; status == Preparing || status == Queued {
 			w.apply(t, Begin{})
 		}
 		if w.m.Run().Status == Paused {

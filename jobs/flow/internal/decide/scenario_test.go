@@ -19,6 +19,7 @@ import (
 //	flow [format=] [on_failure=] [on_cancelled_end=] [max_parallel=] [disabled=(a,b)]     a flow and a run of it; a line per node:
 //	    name [type] [<- parent parent] [each key of parent | each [x y z]] [retry=n] [succeed_on_failure] [if condition]
 //	    n{1..3} are three names; a name with a colon is in an embedded flow
+//	later                                                  a run that has ended is to go on, and waits for begin
 //	begin, pause, resume, kill, retry, retryflow node, rerun nodes, hold node=by, release nodes, due nodes
 //	end [outcome]                                          lines: node [outcome] [attempt=n] [try=n] [key=value ...]; [x*3] is a list
 //	nostart                                                lines: node reason
@@ -53,6 +54,11 @@ func (s *scenario) do(t *testing.T, d *datadriven.TestData) string {
 	switch d.Cmd {
 	case "begin":
 		return s.apply(t, Begin{})
+	case "later":
+		run := s.m.Run()
+		run.Status = Queued
+		s.m = newMachine(t, s.plan, run, cloneNodes(s.m.nodes))
+		return "ok\n"
 	case "pause":
 		return s.apply(t, Pause{})
 	case "resume":
@@ -134,7 +140,11 @@ func (s *scenario) flow(t *testing.T, d *datadriven.TestData) {
 	if err != nil {
 		t.Fatalf("%s: %v", d.Pos, err)
 	}
-	s.m = newMachine(t, s.plan, Run{Status: Preparing, Settings: settings.withDefaults(format)}, nodes)
+	run := Run{Status: Preparing, Settings: settings.withDefaults(format), Disabled: map[string]bool{}}
+	for _, path := range disabled {
+		run.Disabled[path] = true
+	}
+	s.m = newMachine(t, s.plan, run, nodes)
 	s.due = map[int]Retry{}
 }
 

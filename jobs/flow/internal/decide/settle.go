@@ -6,13 +6,16 @@ import (
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 )
 
-// settle decides until nothing is left to decide. The order of what can fail the run is by number, so the same rows always give
+// settle decides until nothing is left to decide, or the limit is reached. The order of what can fail the run is by number, so the same rows always give
 // the same effects. Nothing here calls itself: a flow of any depth and width takes one loop.
 func (m *Machine) settle() {
 	for {
 		switch {
 		case m.mustKill():
 			m.kill()
+		case m.mustRest():
+			m.effects.More = true
+			return
 		case len(m.judged) > 0:
 			n := m.judged[len(m.judged)-1]
 			m.judged = m.judged[:len(m.judged)-1]
@@ -33,6 +36,12 @@ func (m *Machine) settle() {
 			return
 		}
 	}
+}
+
+// mustRest says whether the limit is reached and what is left to do is known from the rows alone.
+func (m *Machine) mustRest() bool {
+	return m.limit > 0 && len(m.effects.Changed)+len(m.effects.New) >= m.limit && len(m.closing) == 0 && !m.flush &&
+		(len(m.judged) > 0 || len(m.free) > 0 && m.mayStart())
 }
 
 // status returns the run's status as it follows from everything else.
@@ -140,7 +149,7 @@ func (m *Machine) wait(n int) {
 	}
 }
 
-// flushWaiting cancels whatever waits and may not start any more.
+// flushWaiting has whatever waits and may not start any more decided on again, which cancels it.
 func (m *Machine) flushWaiting() {
 	var gone []int
 	sift := func(list []int) []int {
@@ -155,8 +164,8 @@ func (m *Machine) flushWaiting() {
 	m.free, m.jobs, m.held = sorted(sift(m.free)), sorted(sift(m.jobs)), sift(m.held)
 	for _, n := range gone {
 		m.counts[n].waits = false
-		m.cancel(n, m.mayNotStart(n))
 	}
+	m.judged = append(m.judged, gone...)
 	gone = nil
 	m.retrying = sift(m.retrying)
 	m.closing = append(m.closing, gone...)

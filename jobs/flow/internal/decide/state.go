@@ -27,6 +27,7 @@ type Node struct {
 type Run struct {
 	Status   Status
 	Settings Settings
+	Disabled map[string]bool // paths of instances of for_each that will be skipped; those of other nodes do no harm
 }
 
 // Settings are what a run decides by.

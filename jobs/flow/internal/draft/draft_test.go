@@ -46,7 +46,7 @@ func TestParseMemory(t *testing.T) {
 		"1024": 1024, "1k": 1 << 10, "512M": 512 << 20, "2g": 2 << 30, "1T": 1 << 40, "0": 0,
 		"": -1, "G": -1, "-1M": -1, "1.5G": -1, "1GB": -1, "9999999999T": -1, "99999999999999999999": -1,
 	} {
-		got, err := parseMemory(text)
+		got, err := ParseMemory(text)
 		if err != nil {
 			got = -1
 		}

@@ -1,6 +1,7 @@
 package draft
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -56,22 +57,26 @@ func (c *checker) config(config graph.Config, fault faultFunc) {
 
 // heap checks what a Java process asks for. Azkaban looks at these keys whatever the node's type is.
 func (c *checker) heap(config graph.Config, fault faultFunc) {
-	for _, limit := range []struct {
-		key string
-		max int64
-	}{{"Xms", c.rules.MaxXms}, {"Xmx", c.rules.MaxXmx}} {
-		value, ok := config[limit.key]
+	for key, reason := range Heaps(config, c.rules.MaxXms, c.rules.MaxXmx) {
+		fault(key, "%s", reason)
+	}
+}
+
+// Heaps tells by key what is wrong with the heaps that a config asks for. What only the run knows is passed over.
+func Heaps(config map[string]string, maxXms, maxXmx int64) map[string]string {
+	faults := map[string]string{}
+	for key, limit := range map[string]int64{"Xms": maxXms, "Xmx": maxXmx} {
+		value, ok := config[key]
 		if !ok || isParameter(value) {
 			continue
 		}
-		size, err := parseMemory(value)
-		switch {
-		case err != nil:
-			fault(limit.key, "%s: %v", limit.key, err)
-		case size > limit.max:
-			fault(limit.key, "%s is %s, at most %dM are allowed", limit.key, value, limit.max>>20)
+		if size, err := ParseMemory(value); err != nil {
+			faults[key] = fmt.Sprintf("%s: %v", key, err)
+		} else if size > limit {
+			faults[key] = fmt.Sprintf("%s is %s, at most %dM are allowed", key, value, limit>>20)
 		}
 	}
+	return faults
 }
 
 // look returns the value of a key, and whether there is one that is known before the run.
@@ -96,7 +101,12 @@ func (l look) number(key string) (int, bool) {
 
 func (l look) list(key string) []string {
 	value, _ := l(key)
-	return strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ';' || r == ' ' || r == '\t' || r == '\n' })
+	return SplitList(value)
+}
+
+// SplitList splits a list of e-mail addresses.
+func SplitList(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ';' || r == ' ' || r == '\t' || r == '\n' })
 }
 
 // inherit sets what a job takes from its config and those around it. An embedded flow takes nothing: the keys of its config

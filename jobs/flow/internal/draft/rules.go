@@ -62,8 +62,8 @@ func TypesOf(p *Project) []string {
 	return slices.Collect(maps.Keys(types))
 }
 
-// parseMemory reads a size as Java's -Xmx takes it: "512M", "2g", "1024".
-func parseMemory(text string) (int64, error) {
+// ParseMemory reads a size as Java's -Xmx takes it: "512M", "2g", "1024".
+func ParseMemory(text string) (int64, error) {
 	digits, shift := strings.ToUpper(strings.TrimSpace(text)), 0
 	if n := len(digits); n > 0 {
 		if unit := strings.IndexByte("KMGT", digits[n-1]); unit >= 0 {

@@ -63,6 +63,13 @@ func Resolve(scopes Scopes) (map[string]string, error) {
 	return resolved, nil
 }
 
+// ResolveText returns a text that no scope has, with everything that it refers to put in. name is what errors call it.
+func ResolveText(scopes Scopes, name, text string) (string, error) {
+	r := &resolver{texts: scopes.Merge(), replaced: map[string]string{}}
+	r.texts[name] = text
+	return r.value(name)
+}
+
 // resolver resolves the texts of one node. It keeps what it has replaced, so each text is read once.
 type resolver struct {
 	texts    map[string]string

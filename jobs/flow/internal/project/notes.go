@@ -3,6 +3,7 @@ package project
 import (
 	"fmt"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -25,6 +26,7 @@ func notes(d *draft.Project, report *draft.Report) {
 			ends[f.End] = true
 		}
 		set(d.Jobs, "", nil, report)
+		directories(d.Jobs, report)
 		for _, n := range d.Jobs.Nodes {
 			if !ends[n.Name] {
 				ofFlows(n, n.Name, report, "in the last job of a flow, or in .properties")
@@ -87,6 +89,29 @@ func set(s *draft.Set, prefix string, around []graph.Config, report *draft.Repor
 	}
 }
 
+// directories notes the jobs of Flow 1.0 that Azkaban runs in the directories of their files, once for each directory.
+func directories(jobs *draft.Set, report *draft.Report) {
+	first, count := map[string]draft.Place{}, map[string]int{}
+	for _, n := range jobs.Nodes {
+		dir := path.Dir(n.File)
+		_, own := n.Config["working.dir"]
+		_, shared := n.Shared["working.dir"]
+		if dir == "." || own || shared || n.Type != graph.TypeCommand && n.Type != graph.TypeJavaProcess {
+			continue
+		}
+		if count[dir]++; count[dir] == 1 {
+			first[dir] = draft.Place{File: n.File, Node: n.Name}
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(first)) {
+		who := "it runs"
+		if more := count[dir] - 1; more > 0 {
+			who = fmt.Sprintf("it and %d more of %s run", more, dir)
+		}
+		report.Note(first[dir], "%s in the project's directory, where Azkaban runs a job in that of its file: working.dir=%s does so here", who, dir)
+	}
+}
+
 // each visits the nodes of a set and those within them.
 func each(s *draft.Set, prefix string, visit func(n *draft.Node, path string)) {
 	for _, n := range s.Nodes {
@@ -130,8 +155,8 @@ var notUsed = map[string]string{
 	"execute.as.user":             "programs run as the executor's user",
 	"azkaban.group.name":          "programs run as the executor's user",
 	"memory.check.enabled":        "the executor's memory is not looked at",
-	"job.max.Xms":                 "the limit is that of the server",
-	"job.max.Xmx":                 "the limit is that of the server",
+	"job.max.Xms":                 "the limit is the installation's, --flow-max-xms",
+	"job.max.Xmx":                 "the limit is the installation's, --flow-max-xmx",
 	"azkaban.job.attachment.file": "attachments are not shown; write outputs to JOB_OUTPUT_PROP_FILE",
 }
 

@@ -182,17 +182,17 @@ func (s *Store) Flows(ctx context.Context, project string) ([]FlowEntry, error) 
 	return all[FlowEntry](ctx, s, s.Pool, "flows", project)
 }
 
-// Graph reads a flow of a version. ErrNotFound if there is none.
-func (s *Store) Graph(ctx context.Context, db DB, version int64, flow string) (*graph.Flow, error) {
+// Graph reads a flow of a version, and tells how many bytes it is stored in. ErrNotFound if there is none.
+func (s *Store) Graph(ctx context.Context, db DB, version int64, flow string) (g *graph.Flow, size int, err error) {
 	row, err := one[struct{ Graph []byte }](ctx, s, db, "graph", version, flow)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	g := &graph.Flow{}
+	g = &graph.Flow{}
 	if err := json.Unmarshal(row.Graph, g); err != nil {
-		return nil, fmt.Errorf("decode flow %q of version %d: %w", flow, version, err)
+		return nil, 0, fmt.Errorf("decode flow %q of version %d: %w", flow, version, err)
 	}
-	return g, nil
+	return g, len(row.Graph), nil
 }
 
 // Files lists the files of a version by path.

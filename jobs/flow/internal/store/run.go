@@ -203,7 +203,7 @@ func (s *Store) WriteRun(ctx context.Context, tx pgx.Tx, run int64, status strin
 
 // Report is something that is to happen to a run.
 type Report struct {
-	ID        int64
+	Place     string // where its row is
 	Node      *int32
 	JobID     *int64
 	Outcome   *string // of a job
@@ -217,14 +217,18 @@ type Report struct {
 	Run       int64
 }
 
-// Reports reads what is to happen to a run, in order, at most n.
-func (s *Store) Reports(ctx context.Context, tx pgx.Tx, run int64, n int) ([]Report, error) {
-	return all[Report](ctx, s, tx, "reports", run, n)
+// Reports reads what is to happen to a run, in order, at most n, from the floor on.
+func (s *Store) Reports(ctx context.Context, tx pgx.Tx, run, floor int64, n int) ([]Report, error) {
+	return all[Report](ctx, s, tx, "reports", run, n, floor)
 }
 
 // DeleteReports deletes reports that were applied.
-func (s *Store) DeleteReports(ctx context.Context, tx pgx.Tx, ids []int64) error {
-	_, err := s.exec(ctx, tx, "delete_reports", ids)
+func (s *Store) DeleteReports(ctx context.Context, tx pgx.Tx, reports []Report) error {
+	places := make([]string, len(reports))
+	for i := range reports {
+		places[i] = reports[i].Place
+	}
+	_, err := s.exec(ctx, tx, "delete_reports", places)
 	return err
 }
 
@@ -242,14 +246,22 @@ func (s *Store) Ask(ctx context.Context, db DB, run int64, node int, action stri
 }
 
 // Asked tells whether something is still to happen to a run.
-func (s *Store) Asked(ctx context.Context, run int64) (bool, error) {
-	row, err := one[struct{ Asked bool }](ctx, s, s.Pool, "asked", run)
+func (s *Store) Asked(ctx context.Context, run, floor int64) (bool, error) {
+	row, err := one[struct{ Asked bool }](ctx, s, s.Pool, "asked", run, floor)
 	return row.Asked, err
 }
 
-// Waiting lists runs behind one that reports wait for, in order, at most n.
-func (s *Store) Waiting(ctx context.Context, after int64, n int) ([]int64, error) {
-	return column[int64](ctx, s, s.Pool, "waiting", n, after)
+// Waiting lists the runs that the next n reports from an id on wait for, the longest waiting first. next is the id to go on from; 0 if
+// those were the last.
+func (s *Store) Waiting(ctx context.Context, from int64, n int) (runs []int64, next int64, err error) {
+	rows, err := all[struct{ Run, Last, Count int64 }](ctx, s, s.Pool, "waiting", from, n)
+	for _, r := range rows {
+		runs = append(runs, r.Run)
+		if r.Count == int64(n) {
+			next = r.Last + 1
+		}
+	}
+	return runs, next, err
 }
 
 // DropOrphans deletes the reports of a run that is gone.
@@ -262,6 +274,22 @@ func (s *Store) DropOrphans(ctx context.Context, db DB, run int64) error {
 func (s *Store) Prepare(ctx context.Context, tx pgx.Tx, run int64) error {
 	_, err := s.exec(ctx, tx, "prepare_run", run)
 	return err
+}
+
+// Restart has a run that has ended wait to begin once more. The locks of its row and of its project must be held.
+func (s *Store) Restart(ctx context.Context, tx pgx.Tx, run int64, status string, before *int64, pipeline int) error {
+	_, err := s.exec(ctx, tx, "restart_run", run, status, before, pipeline)
+	return err
+}
+
+// Unfollow has the live runs that follow a run follow none, and lists them. The project's lock must be held.
+func (s *Store) Unfollow(ctx context.Context, tx pgx.Tx, run Run) ([]int64, error) {
+	return column[int64](ctx, s, tx, "unfollow", run.ProjectID, run.Flow, run.ID)
+}
+
+// Wishes lists what is still to be done of what people asked of a run as a whole, in order. Its row's lock must be held.
+func (s *Store) Wishes(ctx context.Context, tx pgx.Tx, run int64) ([]string, error) {
+	return column[string](ctx, s, tx, "wishes", run)
 }
 
 // Timer is something that is to happen at a time.
@@ -286,10 +314,16 @@ func (s *Store) SetTimers(ctx context.Context, tx pgx.Tx, run int64, timers []Ti
 	return nil
 }
 
-// DropTimers deletes the timers of a run, or of one of its nodes.
-func (s *Store) DropTimers(ctx context.Context, tx pgx.Tx, run int64, node *int) error {
-	_, err := s.exec(ctx, tx, "drop_timers", run, node)
-	return err
+// DroppedTimer is a timer that will not come.
+type DroppedTimer struct {
+	Node int // -1: the run
+	What string
+	Due  bool // its time has come
+}
+
+// DropTimers deletes the timers of a run, and lists them.
+func (s *Store) DropTimers(ctx context.Context, tx pgx.Tx, run int64) ([]DroppedTimer, error) {
+	return all[DroppedTimer](ctx, s, tx, "drop_timers", run)
 }
 
 // FireTimers turns due timers into actions, at most n, and returns how many.
@@ -302,11 +336,13 @@ type Seen struct {
 	Waiting bool    // reports wait
 	Live    bool    // runs are live
 	Next    float64 // seconds until the next timer is due; negative: none is set
+	Newest  int64   // row of floor
 }
 
-// Look reads what there is to do.
-func (s *Store) Look(ctx context.Context) (Seen, error) {
-	return one[Seen](ctx, s, s.Pool, "look")
+// Look reads what there is to do, reports from the floor on. Unless it is thorough, it takes a run to be live, and does not see timers that
+// are overdue for minutes.
+func (s *Store) Look(ctx context.Context, floor int64, thorough bool) (Seen, error) {
+	return one[Seen](ctx, s, s.Pool, "look", floor, thorough)
 }
 
 // Follow notes that a run is followed by a later one. Its row's lock must be held.
@@ -327,8 +363,8 @@ func (s *Store) Killing(ctx context.Context) ([]int64, error) {
 
 // ReportMissed finds jobs of live runs' nodes that ended without a report, as those do that a person cancelled while they waited,
 // or the reaper discarded, or whose row is gone, and reports them. Returns how many.
-func (s *Store) ReportMissed(ctx context.Context) (int64, error) {
-	return s.exec(ctx, s.Pool, "report_missed")
+func (s *Store) ReportMissed(ctx context.Context, floor int64) (int64, error) {
+	return s.exec(ctx, s.Pool, "report_missed", floor)
 }
 
 // Kinds lists the kinds that live executors work.

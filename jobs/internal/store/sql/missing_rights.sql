@@ -9,7 +9,7 @@ FROM (VALUES
     ('pelton.job_change', 'SELECT'), ('pelton.job_unique', 'SELECT,INSERT,UPDATE,DELETE'),
     ('pelton.job_lease', 'SELECT,INSERT,DELETE'), ('pelton.job_sleeper', 'SELECT,INSERT,UPDATE,DELETE'),
     ('pelton.job_dead', 'SELECT,INSERT'), ('pelton.executor', 'SELECT,INSERT,UPDATE'), ('pelton.queue', 'SELECT'),
-    ('pelton.floor', 'SELECT,INSERT')
+    ('pelton.floor', 'SELECT,INSERT'), ('pelton.flow_report', 'INSERT')
 ) AS t(name, rights) CROSS JOIN unnest(string_to_array(t.rights, ',')) WITH ORDINALITY AS u(right_name, n)
 WHERE NOT has_table_privilege(t.name, u.right_name)
 UNION ALL

@@ -1,0 +1,80 @@
+package periodic
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/periodic/internal/store"
+)
+
+// Config of a client. The zero value is a client with all defaults.
+type Config struct {
+	// Logger defaults to slog.Default().
+	Logger *slog.Logger
+
+	// SchedulerOff has Start fire no schedules: others do.
+	SchedulerOff bool
+
+	// Owner names the service whose code declares schedules. Required for that.
+	Owner string
+}
+
+// Client stores schedules and operates on them, and while started fires them. Safe for concurrent use.
+type Client struct {
+	config Config
+	jobs   *jobs.Client
+	flows  *flow.Client // nil: flows are refused
+	store  *store.Store
+	log    *slog.Logger
+	coded  map[string]*coded // what this process's code declares, by owner/name
+	known  *cache
+	firer  *firer
+}
+
+// NewClient makes a client on a jobs client, one of flows, and their pool. flows may be nil: ticks that would run a flow fail then.
+func NewClient(pool *pgxpool.Pool, queue *jobs.Client, flows *flow.Client, config *Config) (*Client, error) {
+	if pool == nil || queue == nil {
+		return nil, errors.New("new client of schedules: pool or jobs client is nil")
+	}
+	c := &Client{jobs: queue, flows: flows, store: store.New(pool, queue.Schema()), known: newCache(), coded: map[string]*coded{}}
+	if config != nil {
+		c.config = *config
+	}
+	if c.config.Logger == nil {
+		c.config.Logger = slog.Default()
+	}
+	c.log = c.config.Logger
+	c.firer = newFirer(c)
+	return c, nil
+}
+
+// Start begins to fire schedules, unless SchedulerOff. ctx's values are kept; its end stops nothing: call Stop. Starting twice does no harm.
+func (c *Client) Start(ctx context.Context) error {
+	if c.config.SchedulerOff {
+		return nil
+	}
+	c.jobs.OnScheduleHint(c.firer.nudge)
+	c.firer.start(ctx)
+	return nil
+}
+
+// Stop ends that and waits for the transaction under way.
+func (c *Client) Stop() {
+	if c.config.SchedulerOff {
+		return
+	}
+	c.jobs.OnScheduleHint(nil)
+	c.firer.stop()
+}
+
+// hint tells firers, after a commit, that a schedule is due sooner than before.
+func (c *Client) hint(ctx context.Context) {
+	if err := c.jobs.HintSchedules(ctx); err != nil {
+		c.log.DebugContext(ctx, "no hint for schedules; schedulers look by themselves", "error", err)
+	}
+}

@@ -1,0 +1,103 @@
+package store
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/peltonq/pelton/internal/sqlfile"
+)
+
+//go:embed sql/*.sql
+var files embed.FS
+
+// DB is what a statement runs on: a pool, a connection or a transaction.
+type DB interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// Store runs the statements of schedules in one Postgres schema. Safe for concurrent use.
+type Store struct {
+	Pool   *pgxpool.Pool
+	Schema string
+	sql    *sqlfile.Set
+}
+
+// New makes a store for the named schema.
+func New(pool *pgxpool.Pool, schema string) *Store {
+	return &Store{Pool: pool, Schema: schema, sql: sqlfile.Load(files, "sql", schema)}
+}
+
+// Limits of one transaction.
+type Limits struct {
+	Lock time.Duration // longest wait for one lock
+	Head bool          // it reads the head of schedule_due, whose statistics say nothing
+}
+
+// Tx runs fn in a READ COMMITTED transaction and commits if it returns nil.
+func (s *Store) Tx(ctx context.Context, limits Limits, fn func(tx pgx.Tx) error) error {
+	return pgx.BeginTxFunc(ctx, s.Pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+		scan := "on"
+		if limits.Head {
+			scan = "off"
+		}
+		lock := strconv.FormatInt(limits.Lock.Milliseconds(), 10)
+		if _, err := tx.Exec(ctx, setLimits, lock, scan); err != nil {
+			return fmt.Errorf("set limits of a transaction: %w", err)
+		}
+		return fn(tx)
+	})
+}
+
+const setLimits = "SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', '60s', true)," +
+	" set_config('enable_seqscan', $2, true), set_config('enable_bitmapscan', $2, true)"
+
+// all reads rows into structs by position.
+func all[T any](ctx context.Context, s *Store, db DB, name string, args ...any) ([]T, error) {
+	rows, err := db.Query(ctx, s.sql.Get(name), args...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[T])
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return list, nil
+}
+
+// exec runs a statement and returns how many rows it changed.
+func (s *Store) exec(ctx context.Context, db DB, name string, args ...any) (int64, error) {
+	tag, err := db.Exec(ctx, s.sql.Get(name), args...)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	return tag.RowsAffected(), nil
+}
+
+// SQLState is the SQLSTATE of a Postgres error, or "".
+func SQLState(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// RowFault tells whether an error is of what was to be stored and would come again: a value (class 22), a constraint (23), a limit (54), or a
+// trigger's refusal (P0).
+func RowFault(err error) bool {
+	code := SQLState(err)
+	return len(code) == 5 && slices.Contains([]string{"22", "23", "54", "P0"}, code[:2])
+}
+
+// LockNotAvailable is the SQLSTATE of a lock that was waited for too long.
+const LockNotAvailable = "55P03"
