@@ -91,9 +91,9 @@ func parse(text string) (Expr, error) {
 	e := Expr{text: text, kind: kind}
 	var err error
 	if kind == Quartz {
-		err = e.parseQuartz(fields)
+		err = readQuartz(&e, fields)
 	} else {
-		err = e.parseStandard(fields)
+		err = readStandard(&e, fields)
 	}
 	return e, err
 }
@@ -169,7 +169,8 @@ func parseDescriptor(text, name string) (Expr, error) {
 		}
 	}
 	e := Expr{text: text, kind: Standard}
-	return e, e.parseStandard(strings.Fields(fields))
+	err := readStandard(&e, strings.Fields(fields))
+	return e, err
 }
 
 func parseEvery(text string, words []string) (Expr, error) {

@@ -25,9 +25,9 @@ var standardParser = cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron
 // starred is the bit by which robfig/cron marks a field that begins with a star and restricts nothing.
 const starred = 1 << 63
 
-// parseStandard takes the meaning from robfig/cron. The fields are read here too, to say which one is wrong and why, and to refuse what the
+// readStandard takes the meaning from robfig/cron. The fields are read here too, to say which one is wrong and why, and to refuse what the
 // library lets through: empty items, "*-5".
-func (e *Expr) parseStandard(texts []string) error {
+func readStandard(e *Expr, texts []string) error {
 	switch len(texts) {
 	case 5:
 		texts = append([]string{"0"}, texts...)

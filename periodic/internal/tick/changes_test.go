@@ -18,7 +18,9 @@ import (
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, "testdata/changes", func(t *testing.T, path string) {
+		t.Helper()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			t.Helper()
 			var zone, from string
 			var hours int
 			d.ScanArgs(t, "zone", &zone)
@@ -36,7 +38,7 @@ func TestChanges(t *testing.T) {
 			}
 			loc, after := location(t, zone), instantOf(from)
 			var text strings.Builder
-			for _, expression := range strings.Split(d.Input, "\n") {
+			for expression := range strings.SplitSeq(d.Input, "\n") {
 				fmt.Fprintln(&text, expression)
 				src := source(t, expression, zone, rule)
 				until := after.Add(time.Duration(hours) * time.Hour)

@@ -10,11 +10,16 @@ import (
 // naive looks at the clock of a zone at every instant of [from, until), step seconds apart, and works out the ticks of [from+reach,
 // until-reach) from what it has seen.
 func naive(e expr.Expr, loc *time.Location, rule Rule, from, until, step int64) []Tick {
-	wallAt := func(at int64) int64 {
+	walls := make([]int64, 0, (until-from)/step)
+	for at := from; at < until; at += step {
 		_, offset := time.Unix(at, 0).In(loc).Zone()
-		return at + int64(offset)
+		walls = append(walls, at+int64(offset))
 	}
+	wallAt := func(at int64) int64 { return walls[(at-from)/step] }
 	names := func(wall int64) bool {
+		if wall%60 != 0 {
+			return false // the expressions are of minutes
+		}
 		t, ok := e.Next(instant(wall - 1))
 		return ok && t.Unix() == wall
 	}
