@@ -1,5 +1,5 @@
 // Package floor keeps low-water marks of tables whose rows are inserted, read from the head and deleted: the line (by seq),
-// the scheduled jobs and the due schedules (by wake time). A read that starts at the mark never visits the dead index entries below it, so a
+// the scheduled jobs and the due schedules (by wake time), the reports of flows (by id). A read that starts at the mark never visits the dead index entries below it, so a
 // transaction that pins the xmin horizon costs nothing.
 //
 // # What it promises

@@ -309,6 +309,50 @@ func TestTwoMarkersPublishOneChain(t *testing.T) {
 	}
 }
 
+// Reports have ids of a sequence and one mark for all.
+func TestReportsFloor(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t)
+	marker := floor.NewMarker(schemaName, floor.Reports, quick())
+	tracker := floor.NewTracker(schemaName, floor.Reports, func(int) { t.Errorf("rows below the floor") })
+	exec := func(sql string) {
+		t.Helper()
+		if _, err := pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rises := func(want int64) {
+		t.Helper()
+		marker.Moved(1)
+		step(t, marker, pool)
+		if err := tracker.Refresh(t.Context(), pool); err != nil || tracker.Floor() != want {
+			t.Fatalf("floor is %d, want %d (%v)", tracker.Floor(), want, err)
+		}
+	}
+	exec(`INSERT INTO pelton.flow_report (run_id) SELECT 1 FROM generate_series(1, 5)`)
+	exec(`DELETE FROM pelton.flow_report WHERE id <= 3`)
+	rises(4)
+	tx, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `INSERT INTO pelton.flow_report (run_id) VALUES (2)`); err != nil { // 6
+		t.Fatal(err)
+	}
+	exec(`DELETE FROM pelton.flow_report`)
+	exec(`INSERT INTO pelton.flow_report (run_id) VALUES (3)`)
+	rises(6) // what is settled, and no row up to there
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rises(6)
+	exec(`DELETE FROM pelton.flow_report`)
+	rises(8)
+	if n, err := tracker.CheckBelow(t.Context(), pool); err != nil || n != 0 {
+		t.Fatal(n, err)
+	}
+}
+
 func TestScheduledFloor(t *testing.T) {
 	t.Parallel()
 	pool := schematest.Pool(t)

@@ -20,9 +20,10 @@ const (
 	Ready     Relation = "job_ready"     // by seq
 	Scheduled Relation = "job_scheduled" // by wake time, in microseconds since the epoch
 	Schedules Relation = "schedule_due"  // likewise
+	Reports   Relation = "flow_report"   // by id
 )
 
-// single tells whether the relation has one key only: it is ordered by time.
+// single tells whether the relation has one key only. What was taken from it has to be told (Marker.Moved).
 func (r Relation) single() bool { return r != Ready }
 
 // DB is what a statement runs on: a pool or a connection outside a transaction. In a transaction of the caller's own the marks

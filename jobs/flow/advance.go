@@ -32,6 +32,7 @@ type step struct {
 func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) {
 	var cancel []int64
 	var l *loaded
+	taken := 0
 	err = e.c.store.Tx(ctx, func(tx pgx.Tx) error {
 		run, now, err := e.c.store.TryLock(ctx, tx, id)
 		if errors.Is(err, ErrNotFound) {
@@ -40,7 +41,7 @@ func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) 
 		if err != nil {
 			return err
 		}
-		reports, err := e.c.store.Reports(ctx, tx, id, reportBatch)
+		reports, err := e.c.store.Reports(ctx, tx, id, e.head.Floor(), reportBatch)
 		if err != nil || len(reports) == 0 {
 			return err
 		}
@@ -54,11 +55,8 @@ func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) 
 			return err
 		}
 		cancel = s.jobsOf(s.effects.Cancel)
-		ids := make([]int64, len(reports))
-		for i := range reports {
-			ids[i] = reports[i].ID
-		}
-		return e.c.store.DeleteReports(ctx, tx, ids)
+		taken = len(reports)
+		return e.c.store.DeleteReports(ctx, tx, reports)
 	})
 	if err != nil {
 		e.memory.forget(id) // it may be ahead of the rows
@@ -67,10 +65,11 @@ func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) 
 	if moved {
 		l.run.Step++
 		e.memory.keep(l)
+		e.head.moved(taken)
 	}
 	if len(cancel) > 0 {
 		e.cancel(ctx, cancel)
-		if _, err := e.c.store.ReportMissed(ctx); err != nil { // those that had not begun
+		if _, err := e.c.store.ReportMissed(ctx, e.head.Floor()); err != nil { // those that had not begun
 			return moved, err
 		}
 	}

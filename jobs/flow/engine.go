@@ -3,7 +3,6 @@ package flow
 import (
 	"context"
 	"errors"
-	"math"
 	"time"
 
 	"github.com/peltonq/pelton/internal/service"
@@ -17,7 +16,8 @@ const (
 	lookFired    = 25 * time.Millisecond // while somebody else turns timers that are due into reports
 	sweepEvery   = 10 * time.Minute      // between two sweeps of old runs, versions and contents
 	sweepBatch   = 100
-	waitingBatch = 200
+	firedBatch   = 200
+	waitingBatch = 2000 // reports in a page of those that wait
 	reportBatch  = 5000
 	stepNodes    = 5000 // that a step changes, before it gives way to other runs
 	mostAtOnce   = 4    // runs that an engine advances at a time
@@ -31,9 +31,12 @@ type engine struct {
 	hint   chan struct{}
 	memory *memory
 	hands  *hands
+	head   *head
 
 	stepNodes int
 
+	live   bool      // a run was, at the last thorough look
+	looked time.Time // thoroughly
 	missed time.Time // the last search
 	swept  time.Time
 }
@@ -41,6 +44,7 @@ type engine struct {
 func newEngine(c *Client) *engine {
 	e := &engine{c: c, hint: make(chan struct{}, 1), memory: newMemory(memoryBytes), stepNodes: stepNodes}
 	e.hands = newHands(atOnce(c.pool.Config().MaxConns))
+	e.head = newHead(c)
 	e.loop = service.New(e.run)
 	return e
 }
@@ -54,6 +58,7 @@ func (c *Client) Start(ctx context.Context) {
 		return
 	}
 	c.jobs.OnFlowReport(c.engine.nudge)
+	c.engine.head.marking.Start(ctx)
 	c.engine.loop.Start(ctx)
 }
 
@@ -64,6 +69,7 @@ func (c *Client) Stop() {
 	}
 	c.jobs.OnFlowReport(nil)
 	c.engine.loop.Stop()
+	c.engine.head.marking.Stop()
 }
 
 // nudge ends the engine's rest.
@@ -94,13 +100,20 @@ func (e *engine) run(ctx context.Context) {
 
 // look hands out what there is to do and returns when to look again. While nothing is to do it is one statement.
 func (e *engine) look(ctx context.Context) (time.Duration, error) {
-	seen, err := e.c.store.Look(ctx)
+	thorough := !e.live || time.Since(e.looked) > lookLive
+	seen, err := e.c.store.Look(ctx, e.head.Floor(), thorough)
 	if err != nil {
+		return 0, err
+	}
+	if thorough {
+		e.live, e.looked = seen.Live, time.Now()
+	}
+	if err := e.head.keep(ctx, seen.Newest); err != nil {
 		return 0, err
 	}
 	fired := int64(0)
 	if seen.Next == 0 {
-		if fired, err = e.c.store.FireTimers(ctx, waitingBatch); err != nil {
+		if fired, err = e.c.store.FireTimers(ctx, firedBatch); err != nil {
 			return 0, err
 		}
 	}
@@ -143,20 +156,20 @@ func (e *engine) rest(seen store.Seen) time.Duration {
 // handOut has every run advanced that something waits for, but for those that are being advanced: whoever is at one looks again when it
 // is through. It waits while as many runs are being advanced as may be.
 func (e *engine) handOut(ctx context.Context) error {
-	for after := int64(math.MinInt64); ; {
-		ids, err := e.c.store.Waiting(ctx, after, waitingBatch)
+	for from := e.head.Floor(); ; {
+		runs, next, err := e.c.store.Waiting(ctx, from, waitingBatch)
 		if err != nil {
 			return err
 		}
-		for _, id := range ids {
-			after = id
+		for _, id := range runs {
 			if !e.hands.do(ctx, id, func() { e.work(ctx, id) }) {
 				return nil
 			}
 		}
-		if len(ids) < waitingBatch {
+		if next == 0 {
 			return nil
 		}
+		from = next
 	}
 }
 
@@ -185,7 +198,7 @@ func (e *engine) findMissed(ctx context.Context) error {
 		return err
 	}
 	e.cancel(ctx, ids)
-	n, err := e.c.store.ReportMissed(ctx)
+	n, err := e.c.store.ReportMissed(ctx, e.head.Floor())
 	if n > 0 {
 		e.nudge()
 	}

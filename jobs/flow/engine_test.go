@@ -119,3 +119,22 @@ func TestAStepDelaysNoOtherRun(t *testing.T) {
 	must(t, tx.Rollback(t.Context()))
 	s.ended(s.giant)
 }
+
+// The floor under the reports rises as runs are advanced, also while somebody's snapshot keeps the applied ones in the table.
+func TestTheFloorUnderReportsRises(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	pin, err := h.pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	must(t, err)
+	defer func() { _ = pin.Rollback(t.Context()) }()
+	_, err = pin.Exec(t.Context(), `SELECT FROM pelton.flow_report`)
+	must(t, err)
+	h.push(yaml(t, "nodes:\n  - {name: n, type: test, config: {fail: false, seconds: 0}, for_each: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}\n"))
+	last := int64(0)
+	pgtest.Eventually(t, patience, func() bool {
+		h.ended(h.start("f", flow.Options{}))
+		rose := h.flows.Floor() > last && last > 0
+		last = max(last, h.flows.Floor())
+		return rose
+	}, "the floor to rise twice")
+}

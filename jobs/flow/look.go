@@ -113,7 +113,7 @@ func (c *Client) Ended(ctx context.Context, run int64, changed func(*RunDetail))
 			wait = firstLook
 		}
 		if changed != nil || r.EndedAt != nil {
-			asked, err := c.store.Asked(ctx, run) // before the run is read: what is applied in between shows in the run
+			asked, err := c.store.Asked(ctx, run, c.engine.head.Floor()) // before the run is read: what is applied in between shows in the run
 			if err != nil {
 				return nil, fmt.Errorf("run %d: %w", run, err)
 			}

@@ -111,6 +111,23 @@ CREATE TABLE pelton.flow_report (
     vacuum_truncate = off);
 CREATE INDEX flow_report_run ON pelton.flow_report (run_id, id);
 
+-- Reads from the table's floor on, as in 000006.
+
+-- flow_report_first finds the least id between two positions; NULL: none.
+CREATE FUNCTION pelton.flow_report_first(froms bigint[], uptos bigint[]) RETURNS bigint[]
+LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_custom_plan AS $$
+    SELECT array_agg((SELECT r.id FROM pelton.flow_report r WHERE r.id BETWEEN u.low AND u.high ORDER BY r.id LIMIT 1) ORDER BY u.n)
+    FROM unnest(froms, uptos) WITH ORDINALITY AS u(low, high, n)
+$$;
+COMMENT ON FUNCTION pelton.flow_report_first IS 'least id between two positions, by index';
+
+-- flow_reports_from lists reports from an id on, at most so many (NULL: all).
+CREATE FUNCTION pelton.flow_reports_from(low bigint, most integer) RETURNS TABLE (id bigint, run_id bigint, node integer, job_id bigint)
+LANGUAGE sql STABLE SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_custom_plan AS $$
+    SELECT r.id, r.run_id, r.node, r.job_id FROM pelton.flow_report r WHERE r.id >= low ORDER BY r.id LIMIT most
+$$;
+COMMENT ON FUNCTION pelton.flow_reports_from IS 'reports of flows from an id on, by index';
+
 -- What is to happen at a time: the retry of a whole sub-flow, a limit of an SLA.
 CREATE TABLE pelton.flow_timer (
     run_id bigint NOT NULL,

@@ -223,7 +223,7 @@ func (s *Store) WriteRun(ctx context.Context, tx pgx.Tx, run int64, status strin
 
 // Report is something that is to happen to a run.
 type Report struct {
-	ID        int64
+	Place     string // where its row is
 	Node      *int32
 	JobID     *int64
 	Outcome   *string // of a job
@@ -237,14 +237,18 @@ type Report struct {
 	Run       int64
 }
 
-// Reports reads what is to happen to a run, in order, at most n.
-func (s *Store) Reports(ctx context.Context, tx pgx.Tx, run int64, n int) ([]Report, error) {
-	return all[Report](ctx, s, tx, "reports", run, n)
+// Reports reads what is to happen to a run, in order, at most n, from the floor on.
+func (s *Store) Reports(ctx context.Context, tx pgx.Tx, run, floor int64, n int) ([]Report, error) {
+	return all[Report](ctx, s, tx, "reports", run, n, floor)
 }
 
 // DeleteReports deletes reports that were applied.
-func (s *Store) DeleteReports(ctx context.Context, tx pgx.Tx, ids []int64) error {
-	_, err := s.exec(ctx, tx, "delete_reports", ids)
+func (s *Store) DeleteReports(ctx context.Context, tx pgx.Tx, reports []Report) error {
+	places := make([]string, len(reports))
+	for i := range reports {
+		places[i] = reports[i].Place
+	}
+	_, err := s.exec(ctx, tx, "delete_reports", places)
 	return err
 }
 
@@ -262,14 +266,22 @@ func (s *Store) Ask(ctx context.Context, db DB, run int64, node int, action stri
 }
 
 // Asked tells whether something is still to happen to a run.
-func (s *Store) Asked(ctx context.Context, run int64) (bool, error) {
-	row, err := one[struct{ Asked bool }](ctx, s, s.Pool, "asked", run)
+func (s *Store) Asked(ctx context.Context, run, floor int64) (bool, error) {
+	row, err := one[struct{ Asked bool }](ctx, s, s.Pool, "asked", run, floor)
 	return row.Asked, err
 }
 
-// Waiting lists runs behind one that reports wait for, in order, at most n.
-func (s *Store) Waiting(ctx context.Context, after int64, n int) ([]int64, error) {
-	return column[int64](ctx, s, s.Pool, "waiting", n, after)
+// Waiting lists the runs that the next n reports from an id on wait for, the longest waiting first. next is the id to go on from; 0 if
+// those were the last.
+func (s *Store) Waiting(ctx context.Context, from int64, n int) (runs []int64, next int64, err error) {
+	rows, err := all[struct{ Run, Last, Count int64 }](ctx, s, s.Pool, "waiting", from, n)
+	for _, r := range rows {
+		runs = append(runs, r.Run)
+		if r.Count == int64(n) {
+			next = r.Last + 1
+		}
+	}
+	return runs, next, err
 }
 
 // DropOrphans deletes the reports of a run that is gone.
@@ -344,11 +356,13 @@ type Seen struct {
 	Waiting bool    // reports wait
 	Live    bool    // runs are live
 	Next    float64 // seconds until the next timer is due; negative: none is set
+	Newest  int64   // row of floor
 }
 
-// Look reads what there is to do.
-func (s *Store) Look(ctx context.Context) (Seen, error) {
-	return one[Seen](ctx, s, s.Pool, "look")
+// Look reads what there is to do, reports from the floor on. Unless it is thorough, it takes a run to be live, and does not see timers that
+// are overdue for minutes.
+func (s *Store) Look(ctx context.Context, floor int64, thorough bool) (Seen, error) {
+	return one[Seen](ctx, s, s.Pool, "look", floor, thorough)
 }
 
 // Follow notes that a run is followed by a later one. Its row's lock must be held.
@@ -369,8 +383,8 @@ func (s *Store) Killing(ctx context.Context) ([]int64, error) {
 
 // ReportMissed finds jobs of live runs' nodes that ended without a report, as those do that a person cancelled while they waited,
 // or the reaper discarded, or whose row is gone, and reports them. Returns how many.
-func (s *Store) ReportMissed(ctx context.Context) (int64, error) {
-	return s.exec(ctx, s.Pool, "report_missed")
+func (s *Store) ReportMissed(ctx context.Context, floor int64) (int64, error) {
+	return s.exec(ctx, s.Pool, "report_missed", floor)
 }
 
 // Kinds lists the kinds that live executors work.

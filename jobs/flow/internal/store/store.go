@@ -28,13 +28,14 @@ type DB interface {
 
 // Store runs the statements of flows in one Postgres schema. Safe for concurrent use.
 type Store struct {
-	Pool *pgxpool.Pool
-	sql  *sqlfile.Set
+	Pool   *pgxpool.Pool
+	Schema string
+	sql    *sqlfile.Set
 }
 
 // New makes a store for the named schema.
 func New(pool *pgxpool.Pool, schema string) *Store {
-	return &Store{Pool: pool, sql: sqlfile.Load(files, "sql", schema)}
+	return &Store{Pool: pool, Schema: schema, sql: sqlfile.Load(files, "sql", schema)}
 }
 
 // Tx runs fn in a READ COMMITTED transaction that waits for a lock for at most a while, and commits if it returns nil.

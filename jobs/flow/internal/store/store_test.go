@@ -211,7 +211,7 @@ func TestRunsAndReports(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seen, err := s.Look(t.Context()); err != nil || seen.Waiting || seen.Live || seen.Next >= 0 {
+	if seen, err := s.Look(t.Context(), 0, true); err != nil || seen.Waiting || seen.Live || seen.Next >= 0 {
 		t.Errorf("with nothing to do it saw %+v (%v)", seen, err)
 	}
 	var ids []int64
@@ -240,9 +240,9 @@ func TestRunsAndReports(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	waiting, err := s.Waiting(t.Context(), 0, 10)
-	if err != nil || len(waiting) != 2 || waiting[0] != ids[0] || waiting[1] != ids[2] {
-		t.Fatalf("waiting %v, want %d and %d (%v)", waiting, ids[0], ids[2], err)
+	waiting, next, err := s.Waiting(t.Context(), 0, 10)
+	if err != nil || len(waiting) != 2 || waiting[0] != ids[2] || waiting[1] != ids[0] || next != 0 {
+		t.Fatalf("waiting %v, want %d and %d (%v)", waiting, ids[2], ids[0], err)
 	}
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	err = s.Tx(t.Context(), func(tx pgx.Tx) error {
@@ -256,7 +256,7 @@ func TestRunsAndReports(t *testing.T) {
 		}); !errors.Is(other, store.ErrNotFound) {
 			return fmt.Errorf("locked twice: %w", other)
 		}
-		reports, err := s.Reports(t.Context(), tx, ids[2], 10)
+		reports, err := s.Reports(t.Context(), tx, ids[2], 0, 10)
 		if err != nil || len(reports) != 2 || *reports[0].Action != "begin" {
 			return fmt.Errorf("reports %+v (%w)", reports, err)
 		}
@@ -271,7 +271,7 @@ func TestRunsAndReports(t *testing.T) {
 		if err := s.SetTimers(t.Context(), tx, ids[2], []store.Timer{{Node: -1, What: "late", After: time.Hour}, {Node: 1, What: "now"}}); err != nil {
 			return err
 		}
-		return s.DeleteReports(t.Context(), tx, []int64{reports[0].ID, reports[1].ID})
+		return s.DeleteReports(t.Context(), tx, reports)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -293,10 +293,10 @@ func TestRunsAndReports(t *testing.T) {
 	if err != nil || fired != 1 {
 		t.Errorf("fired %d (%v)", fired, err)
 	}
-	if seen, err := s.Look(t.Context()); err != nil || !seen.Waiting || !seen.Live || seen.Next < 3000 || seen.Next > 3600 {
+	if seen, err := s.Look(t.Context(), 0, true); err != nil || !seen.Waiting || !seen.Live || seen.Next < 3000 || seen.Next > 3600 {
 		t.Errorf("saw %+v (%v)", seen, err)
 	}
-	if waiting, err = s.Waiting(t.Context(), 0, 10); err != nil || len(waiting) != 2 {
+	if waiting, next, err = s.Waiting(t.Context(), 0, 10); err != nil || len(waiting) != 2 || next != 0 {
 		t.Errorf("waiting %v (%v)", waiting, err)
 	}
 }

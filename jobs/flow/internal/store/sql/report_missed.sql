@@ -1,9 +1,11 @@
 -- Reports the ends of jobs that nobody reported: cancelled while they waited (a ticket in the line may still name them, but they will
--- not run), discarded by the reaper, or gone.
-WITH node AS MATERIALIZED (
+-- not run), discarded by the reaper, or gone. Reports are known from the floor $1 on: one that is made twice is applied once.
+WITH told AS MATERIALIZED (
+    SELECT f.run_id, f.node, f.job_id FROM pelton.flow_reports_from($1, NULL) f WHERE f.job_id IS NOT NULL
+), node AS MATERIALIZED (
     SELECT n.run_id, n.no, n.job_id FROM pelton.flow_run r JOIN pelton.flow_node n ON n.run_id = r.id
     WHERE r.ended_at IS NULL AND n.status IN ('QUEUED', 'KILLING') AND n.job_id IS NOT NULL
-        AND NOT EXISTS (SELECT FROM pelton.flow_report f WHERE f.run_id = n.run_id AND f.node = n.no AND f.job_id = n.job_id)
+        AND NOT EXISTS (SELECT FROM told f WHERE f.run_id = n.run_id AND f.node = n.no AND f.job_id = n.job_id)
 ), last AS MATERIALIZED (
     SELECT n.run_id, n.no, n.job_id, coalesce(a.run, 0) AS run, a.outcome, a.attempt, a.started_at, a.ended_at, a.error, a.output,
         a.run IS NULL AND NOT EXISTS (SELECT FROM pelton.job j WHERE j.id = n.job_id) AS gone

@@ -1,8 +1,3 @@
--- Lists runs behind one that reports wait for, in order: one index look for each run.
-WITH RECURSIVE run AS (
-    (SELECT f.run_id FROM pelton.flow_report f WHERE f.run_id > $2 ORDER BY f.run_id LIMIT 1)
-    UNION ALL
-    SELECT (SELECT f.run_id FROM pelton.flow_report f WHERE f.run_id > run.run_id ORDER BY f.run_id LIMIT 1)
-    FROM run WHERE run.run_id IS NOT NULL
-)
-SELECT run_id FROM run WHERE run_id IS NOT NULL LIMIT $1
+-- Lists the runs that the next $2 reports from an id on wait for, the longest waiting first, with the last of those ids and their number.
+WITH head AS MATERIALIZED (SELECT r.id, r.run_id FROM pelton.flow_reports_from($1, $2) r)
+SELECT h.run_id, (SELECT max(a.id) FROM head a), (SELECT count(*) FROM head) FROM head h GROUP BY h.run_id ORDER BY min(h.id)

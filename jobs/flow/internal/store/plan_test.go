@@ -1,0 +1,115 @@
+package store_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/peltonq/pelton/jobs/flow/internal/store"
+	"github.com/peltonq/pelton/schema/schematest"
+)
+
+// desk reads plans of a store's statements.
+type desk struct {
+	*store.Store
+
+	t *testing.T
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	return &desk{store.New(schematest.Pool(t), "pelton"), t}
+}
+
+func (d *desk) exec(sql string, args ...any) {
+	d.t.Helper()
+	if _, err := d.Pool.Exec(d.t.Context(), sql, args...); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// pin has a snapshot open until the test ends, so that no row that is deleted from now on goes.
+func (d *desk) pin() {
+	d.t.Helper()
+	tx, err := d.Pool.BeginTx(d.t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if err == nil {
+		_, err = tx.Exec(d.t.Context(), "SELECT FROM pelton.flow_run")
+	}
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() { _ = tx.Rollback(d.t.Context()) })
+}
+
+// pages runs a statement, takes back what it did, and returns how many pages it looked at.
+func (d *desk) pages(name string, args ...any) int {
+	d.t.Helper()
+	tx, err := d.Pool.Begin(d.t.Context())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(d.t.Context()) }()
+	var text []byte
+	if err := tx.QueryRow(d.t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+d.SQL(name), args...).Scan(&text); err != nil {
+		d.t.Fatalf("%s: %v", name, err)
+	}
+	var plans []struct {
+		Plan struct {
+			Hit  int `json:"Shared Hit Blocks"`
+			Read int `json:"Shared Read Blocks"`
+		}
+	}
+	if err := json.Unmarshal(text, &plans); err != nil {
+		d.t.Fatal(err)
+	}
+	return plans[0].Plan.Hit + plans[0].Plan.Read
+}
+
+// What is read of the reports starts at the floor: those that were applied, and that somebody's snapshot keeps, cost nothing, be it those
+// of a thousand runs or of this one.
+func TestReportsAreReadFromTheFloor(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.exec(`INSERT INTO pelton.flow_project (name) VALUES ('p')`)
+	d.exec(`INSERT INTO pelton.flow_version (project_id, no, pushed_by, format) VALUES (1, 1, 'me', 'code')`)
+	d.exec(`INSERT INTO pelton.flow_run (version_id, project_id, flow, status, created_by, options)
+		SELECT 1, 1, 'f', 'RUNNING', 'me', '{}' FROM generate_series(1, 10)`)
+	d.exec(`INSERT INTO pelton.flow_node (run_id, no, path, status, job_id) SELECT r, n, 'n' || n, 'QUEUED', 100 * r + n
+		FROM generate_series(1, 10) r, generate_series(1, 10) n`)
+	d.exec(`INSERT INTO pelton.job (id, kind, args) SELECT job_id, 'noop', '{}' FROM pelton.flow_node`)
+	d.exec(`INSERT INTO pelton.flow_timer (run_id, node, what, at) SELECT r, -1, 'sla', now() + interval '1 hour' FROM generate_series(1, 10) r`)
+	d.exec(`VACUUM ANALYZE`)
+	d.pin()
+	const dead = 30_000
+	d.exec(`INSERT INTO pelton.flow_report (run_id, node, job_id, outcome) SELECT 1 + g % 10, 0, g, 'completed' FROM generate_series(1, $1::int) g`, dead)
+	d.exec(`DELETE FROM pelton.flow_report`)
+	d.exec(`INSERT INTO pelton.flow_timer (run_id, node, what, at) SELECT g, 0, 'again', now() - interval '1 hour' FROM generate_series(1, $1::int) g`, dead)
+	d.exec(`DELETE FROM pelton.flow_timer WHERE node = 0`)
+	d.exec(`INSERT INTO pelton.flow_run (version_id, project_id, flow, status, created_by, options)
+		SELECT 1, 1, 'e', 'RUNNING', 'me', '{}' FROM generate_series(1, 5000)`)
+	d.exec(`UPDATE pelton.flow_run SET ended_at = now() WHERE flow = 'e'`)
+	d.exec(`VACUUM pelton.flow_report, pelton.flow_timer, pelton.flow_run`) // takes none of them, and notes how few rows live
+	d.exec(`INSERT INTO pelton.flow_report (run_id, node, job_id, outcome) SELECT r, 0, 0, 'completed' FROM generate_series(1, 10) r`)
+	for name, args := range map[string]func(floor int64) []any{
+		"look":          func(floor int64) []any { return []any{floor, floor == 0} },
+		"waiting":       func(floor int64) []any { return []any{floor, 1000} },
+		"reports":       func(floor int64) []any { return []any{7, 1000, floor} },
+		"asked":         func(floor int64) []any { return []any{7, floor} },
+		"report_missed": func(floor int64) []any { return []any{floor} },
+	} {
+		if all, few := d.pages(name, args(0)...), d.pages(name, args(dead+1)...); few > 50 || all < few+100 {
+			t.Errorf("%s looks at %d pages from the floor on, and %d without one", name, few, all)
+		} else {
+			t.Logf("%s: %d pages from the floor on, %d without one", name, few, all)
+		}
+	}
+	var places []string
+	err := d.Pool.QueryRow(t.Context(), `SELECT array_agg(ctid::text) FROM pelton.flow_report WHERE id > $1`, dead).Scan(&places)
+	if err != nil || len(places) != 10 {
+		t.Fatal(places, err)
+	}
+	if n := d.pages("delete_reports", places); n > 30 {
+		t.Errorf("delete_reports looks at %d pages for %d reports", n, len(places))
+	}
+}
