@@ -23,6 +23,9 @@ type RunRow = store.Run
 // NodeRow is a node of a run.
 type NodeRow = store.Node
 
+// Attempt is one that a node's job has behind it, while another is to follow.
+type Attempt = store.Attempt
+
 // RunFilter selects runs; zero fields select all.
 type RunFilter = store.RunFilter
 
@@ -60,7 +63,7 @@ func (c *Client) Runs(ctx context.Context, filter RunFilter, limit int) ([]RunRo
 	return list, nil
 }
 
-// Get reads a run and its nodes. A node whose job is being worked is RUNNING. ErrNotFound if there is no such run.
+// Get reads a run and its nodes. A node whose job is being worked is RUNNING, and one whose job is tried again has what was tried. ErrNotFound if there is no such run.
 func (c *Client) Get(ctx context.Context, run int64) (*RunDetail, error) {
 	r, err := c.store.Run(ctx, c.pool, run)
 	if err != nil {
@@ -70,7 +73,30 @@ func (c *Client) Get(ctx context.Context, run int64) (*RunDetail, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run %d: %w", run, err)
 	}
+	tried, err := c.store.Tried(ctx, run)
+	if err != nil {
+		return nil, fmt.Errorf("run %d: %w", run, err)
+	}
+	addTried(nodes, tried)
 	return &RunDetail{r, nodes}, nil
+}
+
+// addTried adds what was tried to nodes whose jobs have not ended. A node's attempt is then the one that runs, or the last that did.
+func addTried(nodes []NodeRow, tried []Attempt) {
+	for _, a := range tried {
+		if int(a.No) >= len(nodes) || decide.Status(nodes[a.No].Status).Ended() { // it began since the nodes were read
+			continue
+		}
+		n := &nodes[a.No]
+		n.Tried, n.Attempt, n.RetryAt = append(n.Tried, a), a.Attempt, a.RetryAt
+		switch {
+		case n.Status != decide.Running.String():
+		case n.RetryAt != nil: // its executor has it on its list for a moment more
+			n.Status = decide.Queued.String()
+		default:
+			n.Attempt++
+		}
+	}
 }
 
 // Ended waits until a run has ended and nothing more is asked of it (a retry that was asked for has begun then, and ended), or ctx

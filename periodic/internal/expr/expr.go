@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // maxText bounds the length of an expression.
@@ -90,9 +91,9 @@ func parse(text string) (Expr, error) {
 	e := Expr{text: text, kind: kind}
 	var err error
 	if kind == Quartz {
-		err = e.parseQuartz(fields)
+		err = readQuartz(&e, fields)
 	} else {
-		err = e.parseStandard(fields)
+		err = readStandard(&e, fields)
 	}
 	return e, err
 }
@@ -107,9 +108,13 @@ func checkText(text string) error {
 	case strings.HasPrefix(upper, "TZ="), strings.HasPrefix(upper, "CRON_TZ="):
 		zone, _, _ := strings.Cut(text, " ")
 		return &FieldError{FieldZone, zone, "belongs to the schedule, not to its expression: " + zone}
-	default:
-		return nil
 	}
+	for _, r := range text {
+		if r > unicode.MaxASCII && !unicode.IsSpace(r) {
+			return &FieldError{FieldExpression, text, fmt.Sprintf("holds %q, which no field has", r)}
+		}
+	}
+	return nil
 }
 
 // forced returns the dialect that a prefix asks for, and what follows it.
@@ -164,7 +169,8 @@ func parseDescriptor(text, name string) (Expr, error) {
 		}
 	}
 	e := Expr{text: text, kind: Standard}
-	return e, e.parseStandard(strings.Fields(fields))
+	err := readStandard(&e, strings.Fields(fields))
+	return e, err
 }
 
 func parseEvery(text string, words []string) (Expr, error) {

@@ -51,7 +51,12 @@ func dues(rows []dueRow, err error) ([]Due, error) {
 
 // Claim locks at most n schedules that are due, from the floor on, and as many of those that only this process can fire.
 func (s *Store) Claim(ctx context.Context, tx pgx.Tx, floor int64, codes []string, n int) ([]Due, error) {
-	return dues(all[dueRow](ctx, s, tx, "claim", floor, codes, n))
+	list, err := dues(all[dueRow](ctx, s, tx, "claim", floor, n))
+	if err != nil || len(codes) == 0 {
+		return list, err
+	}
+	own, err := dues(all[dueRow](ctx, s, tx, "claim_own", codes, n))
+	return append(list, own...), err
 }
 
 // Lock locks schedules, due or not.
