@@ -8,8 +8,12 @@ import (
 	"unicode"
 )
 
-// maxText bounds the length of an expression.
-const maxText = 1000
+const (
+	// maxText bounds the length of an expression.
+	maxText = 1000
+	// maxPeriod bounds the period of @every.
+	maxPeriod = 366 * 24 * time.Hour
+)
 
 // Kind says how an expression names its times.
 type Kind uint8
@@ -181,8 +185,10 @@ func parseEvery(text string, words []string) (Expr, error) {
 		return Expr{}, &FieldError{FieldPeriod, value, fmt.Sprintf("%q is not a duration such as 90s, 10m or 1h30m", value)}
 	case period < time.Second:
 		return Expr{}, &FieldError{FieldPeriod, value, value + " is below 1s"}
-	case period%time.Microsecond != 0:
-		return Expr{}, &FieldError{FieldPeriod, value, value + " has parts of a microsecond"}
+	case period > maxPeriod:
+		return Expr{}, &FieldError{FieldPeriod, value, value + " is above 8784h, a year"}
+	case period%time.Second != 0:
+		return Expr{}, &FieldError{FieldPeriod, value, value + " has parts of a second"}
 	}
 	return Expr{text: text, kind: Every, period: period}, nil
 }

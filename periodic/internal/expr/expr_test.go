@@ -167,7 +167,8 @@ func TestFaults(t *testing.T) {
 		"@every 1d":             `period: "1d" is not a duration such as 90s, 10m or 1h30m`,
 		"@every 100ms":          "period: 100ms is below 1s",
 		"@every -1h":            "period: -1h is below 1s",
-		"@every 1s1ns":          "period: 1s1ns has parts of a microsecond",
+		"@every 1.5s":           "period: 1.5s has parts of a second",
+		"@every 8785h":          "period: 8785h is above 8784h, a year",
 
 		"60 * * * *":          "minute: 60 is above 59",
 		"* 24 * * *":          "hour: 24 is above 23",
