@@ -3,6 +3,7 @@ package periodic
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -22,6 +23,9 @@ type Config struct {
 
 	// Owner names the service whose code declares schedules. Required for that.
 	Owner string
+
+	// Schedules are those that the service's code declares. Start keeps the database in step with them.
+	Schedules []*Declared
 }
 
 // Client stores schedules and operates on them, and while started fires them. Safe for concurrent use.
@@ -34,6 +38,8 @@ type Client struct {
 	coded  map[string]*coded // what this process's code declares, by owner/name
 	known  *cache
 	firer  *firer
+
+	backfiller *backfiller
 }
 
 // NewClient makes a client on a jobs client, one of flows, and their pool. flows may be nil: ticks that would run a flow fail then.
@@ -49,17 +55,27 @@ func NewClient(pool *pgxpool.Pool, queue *jobs.Client, flows *flow.Client, confi
 		c.config.Logger = slog.Default()
 	}
 	c.log = c.config.Logger
-	c.firer = newFirer(c)
+	if err := c.declare(); err != nil {
+		return nil, fmt.Errorf("new client of schedules: %w", err)
+	}
+	c.firer, c.backfiller = newFirer(c), newBackfiller(c)
 	return c, nil
 }
 
 // Start begins to fire schedules, unless SchedulerOff. ctx's values are kept; its end stops nothing: call Stop. Starting twice does no harm.
 func (c *Client) Start(ctx context.Context) error {
+	if err := c.sync(ctx); err != nil {
+		return err
+	}
 	if c.config.SchedulerOff {
 		return nil
 	}
-	c.jobs.OnScheduleHint(c.firer.nudge)
+	c.jobs.OnScheduleHint(func() {
+		c.firer.nudge()
+		c.backfiller.nudge()
+	})
 	c.firer.start(ctx)
+	c.backfiller.loop.Start(ctx)
 	return nil
 }
 
@@ -69,6 +85,7 @@ func (c *Client) Stop() {
 		return
 	}
 	c.jobs.OnScheduleHint(nil)
+	c.backfiller.loop.Stop()
 	c.firer.stop()
 }
 
