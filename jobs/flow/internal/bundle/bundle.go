@@ -165,8 +165,6 @@ func badPath(name string) string {
 		return "the path leads out of the upload"
 	case len(name) > longest:
 		return fmt.Sprintf("the path has %d bytes, at most %d are allowed", len(name), longest)
-	case !fs.ValidPath(name):
-		return "the path is not a plain one (as folder/name)"
 	}
 	return ""
 }
@@ -188,6 +186,11 @@ func ignored(name string) (ignored, missed bool) {
 func (r *reader) add(name string, mode fs.FileMode, size int64, open func() (io.ReadCloser, error)) {
 	if reason := badPath(name); reason != "" {
 		r.fault(name, "%s", reason)
+		return
+	}
+	name = path.Clean(name) // zips may hold ./a and a//b
+	if name == "." {
+		r.fault(name, "the name is that of a directory")
 		return
 	}
 	if skip, missed := ignored(name); skip {
@@ -354,7 +357,7 @@ func Zip(in io.ReaderAt, size int64, limits Limits) (*Bundle, []graph.Fault, err
 		const encrypted = 1
 		switch {
 		case strings.HasSuffix(f.Name, "/") || f.Mode().IsDir():
-			if reason := badPath(strings.TrimRight(f.Name, "/")); reason != "" {
+			if reason := badPath(f.Name); reason != "" {
 				r.fault(f.Name, "%s", reason)
 			}
 		case f.Flags&encrypted != 0:

@@ -112,15 +112,26 @@ func TestZip(t *testing.T) {
 		},
 		"empty": {want: ""},
 		"slip": {
-			entries: []entry{{"../a", "", 0}, {"a/../../b", "", 0}, {"/etc/passwd", "", 0}, {"c:/x", "", 0}, {`..\w`, "", 0}, {"./d", "", 0}, {"a//e", "", 0}},
+			entries: []entry{{"../a", "", 0}, {"a/../../b", "", 0}, {"/etc/passwd", "", 0}, {"c:/x", "", 0}, {`..\w`, "", 0}},
 			want: `../a: the path leads out of the upload
 a/../../b: the path leads out of the upload
 /etc/passwd: the path is absolute
 c:/x: the path is absolute
 ..\w: the name holds a backslash; folders are separated by slashes
-./d: the path is not a plain one (as folder/name)
-a//e: the path is not a plain one (as folder/name)
 `,
+		},
+		"names that are not plain": {
+			entries: []entry{{"./", "", 0}, {"./p//", "", 0}, {"./p/a.job", "1", 0}, {"p//b.job", "2", 0}, {"p/./sub/c", "3", 0}, {"./.env", "4", 0}, {"p//./.DS_Store", "5", 0}},
+			want:    "a.job -rw-r--r-- \"1\"\nb.job -rw-r--r-- \"2\"\nsub/c -rw-r--r-- \"3\"\nhidden .env\n",
+		},
+		"names that are not plain, and slip": {
+			entries: []entry{{"./../a", "", 0}, {"./a/..", "", 0}, {"//a", "", 0}, {".", "x", 0}, {"a/..//", "", 0}},
+			want: "./../a: the path leads out of the upload\n./a/..: the path leads out of the upload\n//a: the path is absolute\n" +
+				".: the name is that of a directory\na/..//: the path leads out of the upload\n",
+		},
+		"one file by two names": {
+			entries: []entry{{"p/a", "1", 0}, {"./p//a", "2", 0}},
+			want:    "p/a: duplicate name in the upload\n",
 		},
 		"slip by a directory": {
 			entries: []entry{{"../", "", 0}, {"a", "", 0}},
