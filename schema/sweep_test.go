@@ -30,7 +30,7 @@ func TestSweep(t *testing.T) {
 			(now() - interval '5 h', 'job_ready', 1, now(), 0), (now() - interval '2 h', 'job_ready', 2, now(), 1),
 			(now() - interval '5 h', 'job_scheduled', 1, now(), 0), (now() - interval '1 min', 'job_scheduled', 2, now(), 3)`,
 		`INSERT INTO pelton.access_user (name) VALUES ('u')`,
-		`INSERT INTO pelton.access_session (hash, user_id, expires_at, address) SELECT convert_to(name, 'UTF8'), id, now() + at, 'a'
+		`INSERT INTO pelton.access_session (hash, user_id, expires_at, address) SELECT convert_to(x.name, 'UTF8'), id, now() + at, 'a'
 			FROM pelton.access_user, (VALUES ('keep', interval '1 h'), ('gone', interval '-1 s')) x(name, at)`,
 		`INSERT INTO pelton.access_failure (key, count, at, free_at) VALUES ('keep', 1, now() - interval '23 h', now()), ('x', 1, now() - interval '25 h', now())`,
 		`INSERT INTO pelton.access_token (hash, user_id, name, project, role, expires_at, revoked_at)

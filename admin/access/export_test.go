@@ -13,7 +13,6 @@ func (s *Store) Hashes() int64 { return s.hasher.computed.Load() }
 
 // What tests look into.
 var (
-	SafeNext  = safeNext
 	ErrNoRole = errNoRole
 )
 

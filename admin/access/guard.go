@@ -205,7 +205,7 @@ func (g *Guard) LoginOIDC(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	j, to, err := g.relying.depart(r.Context(), safeNext(r.FormValue("next")))
+	j, to, err := g.relying.depart(r.Context(), SafeNext(r.FormValue("next")))
 	if err != nil {
 		g.Deny(w, r, &unavailableError{"the login provider cannot be reached", err})
 		return
@@ -273,7 +273,7 @@ const LoginPath = "/login"
 // problem by RFC 9457. What went wrong inside is logged, not told.
 func (g *Guard) Deny(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, ErrNotLoggedIn) && wantsPage(r) {
-		http.Redirect(w, r, LoginPath+"?next="+url.QueryEscape(safeNext(r.URL.RequestURI())), http.StatusSeeOther)
+		http.Redirect(w, r, LoginPath+"?next="+url.QueryEscape(SafeNext(r.URL.RequestURI())), http.StatusSeeOther)
 		return
 	}
 	p := g.problem(r, err)

@@ -118,8 +118,8 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 	})
 }
 
-// safeNext is a path of this server that a browser may be sent to after a login.
-func safeNext(next string) string {
+// SafeNext is a path of this server that a browser may be sent to after a login: the one given, if it is one, else /.
+func SafeNext(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") ||
 		strings.ContainsFunc(next, func(r rune) bool { return r == '\\' || r < ' ' || r == 0x7f }) {
