@@ -3,6 +3,8 @@ package jobs
 import (
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river/rivertype"
@@ -24,6 +26,42 @@ func (c *Client) JobCancel(ctx context.Context, id int64) (*rivertype.JobRow, er
 		return job, nil // deleted meanwhile
 	}
 	return again, err
+}
+
+const cancelBatch = 200 // jobs cancelled in a transaction
+
+// cancelLimits are of one of many cancels: who holds a job holds up the others for a moment only.
+var cancelLimits = store.Limits{Lock: 200 * time.Millisecond}
+
+// JobCancelMany cancels jobs as JobCancel does, many in a transaction. Jobs that are not there are left out. One that cannot be cancelled, as
+// somebody's transaction holds it, is in the error, and keeps no other from being cancelled.
+func (c *Client) JobCancelMany(ctx context.Context, ids []int64) error {
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	var errs []error
+	for part := range slices.Chunk(ids, cancelBatch) {
+		err := c.cancelTogether(ctx, part)
+		if err == nil {
+			continue
+		}
+		for one := range slices.Chunk(part, 1) {
+			if ctx.Err() != nil {
+				return err
+			}
+			errs = append(errs, c.cancelTogether(ctx, one))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// cancelTogether cancels jobs in a transaction, and looks once more as JobCancel does.
+func (c *Client) cancelTogether(ctx context.Context, ids []int64) error {
+	for range 2 {
+		err := c.store.Tx(ctx, cancelLimits, func(tx pgx.Tx) error { return c.store.CancelMany(ctx, tx, ids, c.actor(ctx)) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *Client) cancelNow(ctx context.Context, id int64) (job *rivertype.JobRow, err error) {

@@ -3,6 +3,8 @@ package jobs_test
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -370,4 +372,59 @@ func TestDeadLetterVerbs(t *testing.T) {
 		t.Errorf("letter of a retried job: %v", err)
 	}
 	jobstest.NoneLost(t, pool, "pelton")
+}
+
+// Many jobs are cancelled in few transactions, wherever they wait; one that somebody's transaction holds keeps none of the others.
+func TestCancelMany(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Audited(t)
+	client := newClient(t, pool, nil)
+	ctx := t.Context()
+	later := &river.InsertOpts{ScheduledAt: time.Now().Add(time.Hour)}
+	ids := []int64{7} // of no job
+	for n := range 300 {
+		opts := later
+		if n%2 == 0 {
+			opts = nil
+		}
+		ids = append(ids, insert(t, client, n, opts))
+	}
+	if err := client.JobCancelMany(jobs.WithActor(ctx, "ann"), append(ids, ids[5])); err != nil {
+		t.Fatal(err)
+	}
+	cancelled := func(ids []int64) {
+		t.Helper()
+		for _, id := range ids {
+			if job, err := client.JobGet(ctx, id); err != nil || job.State != rivertype.JobStateCancelled {
+				t.Errorf("job %d is %+v, %v", id, job, err)
+			}
+		}
+	}
+	cancelled(ids[1:])
+	var audited, transactions int
+	if err := pool.QueryRow(ctx, `SELECT count(*), count(DISTINCT xmin::text) FROM pelton.audit WHERE action = 'job.cancel' AND actor = 'ann'`).
+		Scan(&audited, &transactions); err != nil || audited != 300 || transactions != 2 {
+		t.Errorf("%d cancels are audited, in %d transactions, want 300 in 2 (%v)", audited, transactions, err)
+	}
+
+	held, free := insert(t, client, 1, later), insert(t, client, 2, later)
+	tx, err := pool.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	if _, err := tx.Exec(ctx, `SELECT FROM pelton.job_scheduled WHERE job_id = $1 FOR UPDATE`, held); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.JobCancelMany(ctx, []int64{held, free}); err == nil || !strings.Contains(err.Error(), strconv.FormatInt(held, 10)) {
+		t.Errorf("a job is held: %v", err)
+	}
+	cancelled([]int64{free})
+	if err := tx.Rollback(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.JobCancelMany(ctx, []int64{held}); err != nil {
+		t.Fatal(err)
+	}
+	cancelled([]int64{held})
 }

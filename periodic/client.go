@@ -3,7 +3,9 @@ package periodic
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -22,6 +24,9 @@ type Config struct {
 
 	// Owner names the service whose code declares schedules. Required for that.
 	Owner string
+
+	// Schedules are those that the service's code declares. Start keeps the database in step with them.
+	Schedules []*Declared
 }
 
 // Client stores schedules and operates on them, and while started fires them. Safe for concurrent use.
@@ -34,6 +39,8 @@ type Client struct {
 	coded  map[string]*coded // what this process's code declares, by owner/name
 	known  *cache
 	firer  *firer
+
+	backfiller *backfiller
 }
 
 // NewClient makes a client on a jobs client, one of flows, and their pool. flows may be nil: ticks that would run a flow fail then.
@@ -49,18 +56,44 @@ func NewClient(pool *pgxpool.Pool, queue *jobs.Client, flows *flow.Client, confi
 		c.config.Logger = slog.Default()
 	}
 	c.log = c.config.Logger
-	c.firer = newFirer(c)
+	if err := c.declare(); err != nil {
+		return nil, fmt.Errorf("new client of schedules: %w", err)
+	}
+	c.firer, c.backfiller = newFirer(c), newBackfiller(c)
 	return c, nil
 }
 
 // Start begins to fire schedules, unless SchedulerOff. ctx's values are kept; its end stops nothing: call Stop. Starting twice does no harm.
 func (c *Client) Start(ctx context.Context) error {
+	if err := c.checkRights(ctx); err != nil {
+		return fmt.Errorf("start client of schedules: %w", err)
+	}
+	if err := c.sync(ctx); err != nil {
+		return err
+	}
 	if c.config.SchedulerOff {
 		return nil
 	}
-	c.jobs.OnScheduleHint(c.firer.nudge)
+	c.jobs.OnScheduleHint(func() {
+		c.firer.nudge()
+		c.backfiller.nudge()
+	})
 	c.firer.start(ctx)
+	c.backfiller.loop.Start(ctx)
 	return nil
+}
+
+// checkRights refuses a role that could not fire schedules.
+func (c *Client) checkRights(ctx context.Context) error {
+	if c.config.SchedulerOff {
+		return nil
+	}
+	missing, err := c.store.MissingRights(ctx, c.store.Pool)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	return fmt.Errorf("the database role %q lacks rights in schema %q: %s; grant them, as docs/operations.md says, or connect as the tables' owner",
+		c.store.Pool.Config().ConnConfig.User, c.store.Schema, strings.Join(missing, ", "))
 }
 
 // Stop ends that and waits for the transaction under way.
@@ -69,6 +102,7 @@ func (c *Client) Stop() {
 		return
 	}
 	c.jobs.OnScheduleHint(nil)
+	c.backfiller.loop.Stop()
 	c.firer.stop()
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/periodic/internal/plan"
 	"github.com/peltonq/pelton/periodic/internal/store"
+	"github.com/peltonq/pelton/periodic/internal/tick"
 )
 
 // Reasons of ticks that did not run, beside those that plan decides.
@@ -82,13 +83,8 @@ func (c *Client) apply(ctx context.Context, tx pgx.Tx, list []*decided) (afterma
 func (d *decided) prepare() {
 	d.starts, d.ticks, d.putOff = nil, nil, nil
 	for _, v := range d.step.Verdicts {
-		t := store.Tick{
-			Schedule: d.schedule.id, At: v.Tick.At, N: v.Tick.N, Source: store.SourceClock, Outcome: store.Skipped,
-			Reason: string(v.Reason), Wall: v.Tick.Local, Note: string(v.Tick.Note),
-		}
-		if v.Tick.Local.Equal(onTheWall(v.Tick.At.In(d.schedule.zone))) {
-			t.Wall = time.Time{} // that is what the clock shows
-		}
+		t := d.row(v.Tick)
+		t.Source, t.Outcome, t.Reason = store.SourceClock, store.Skipped, string(v.Reason)
 		if v.Hand {
 			t.Source, t.Actor, t.N = store.SourceTrigger, d.actor, nextFree
 		}
@@ -98,6 +94,15 @@ func (d *decided) prepare() {
 		}
 		d.ticks = append(d.ticks, t)
 	}
+}
+
+// row is the row of a tick of which nothing is decided.
+func (d *decided) row(t tick.Tick) store.Tick {
+	r := store.Tick{Schedule: d.schedule.id, At: t.At, N: t.N, Note: string(t.Note), Wall: t.Local}
+	if t.Local.Equal(onTheWall(t.At.In(d.schedule.zone))) {
+		r.Wall = time.Time{} // that is what the clock shows
+	}
+	return r
 }
 
 // nextFree is the number of a tick that gets one when it is written.

@@ -114,21 +114,31 @@ func (a *app) flowPush() *cobra.Command {
 	var project string
 	var check bool
 	var settings flowSettings
+	var triggers triggerFlags
 	cmd := &cobra.Command{
 		Use:   "push PATH --project P",
 		Short: "Store a project, a zip or a directory, as its next version",
 		Long: `Store the project in a zip or a directory (Azkaban Flow 2.0 or 1.0) as the next version. Runs that were started keep theirs. All
 that is wrong with it is reported at once, and then nothing is stored. What may behave otherwise than its author thinks is reported too.
-With --check nothing is stored in any case.`,
-		Example: "  pelton flow push ./etl --project etl\n  pelton flow push etl.zip --project etl --check",
+With --check nothing is stored in any case.
+
+With --with-schedule the schedule of a flow's trigger becomes a schedule PROJECT/FLOW in the time zone of --tz; a later push changes its times, and
+pauses it when the trigger is gone.`,
+		Example: "  pelton flow push ./etl --project etl\n  pelton flow push etl.zip --project etl --check\n  pelton flow push ./etl --project etl --with-schedule --tz Europe/Berlin",
 		Args:    arguments(cobra.ExactArgs(1)),
 		RunE: brief(func(ctx context.Context, args []string) error {
 			if project == "" && !check {
 				return usagef("--project is missing: the name of the project that PATH is a version of")
 			}
-			return a.withFlows(ctx, settings, func(ctx context.Context, _ database, flows *flow.Client) error {
+			if err := triggers.validate(check); err != nil {
+				return err
+			}
+			return a.withFlows(ctx, settings, func(ctx context.Context, db database, flows *flow.Client) error {
 				if _, err := os.Stat(args[0]); err != nil {
 					return usage(err)
+				}
+				if triggers.with {
+					return a.pushWithSchedules(ctx, db, flows, triggers, project, args[0])
 				}
 				var report *flow.PushReport
 				var err error
@@ -137,22 +147,23 @@ With --check nothing is stored in any case.`,
 				} else {
 					report, err = flows.Push(ctx, project, args[0])
 				}
-				return a.printPush(project, report, err)
+				return a.printPush(project, report, nil, err)
 			})
 		}),
 	}
+	triggers.flags(cmd.Flags())
 	cmd.Flags().StringVarP(&project, "project", "p", "", "`name` of the project")
 	cmd.Flags().BoolVar(&check, "check", false, "report only, store nothing")
 	settings.pushFlags(cmd.Flags())
 	return cmd
 }
 
-func (a *app) printPush(project string, report *flow.PushReport, err error) error {
+func (a *app) printPush(project string, report *flow.PushReport, schedules []pushedSchedule, err error) error {
 	if report == nil || err != nil && len(report.Faults) == 0 {
 		return err
 	}
 	if a.json {
-		if printErr := a.document(report, nil); printErr != nil {
+		if printErr := a.document(pushJSON{report, schedules}, nil); printErr != nil {
 			return printErr
 		}
 		return err
@@ -179,6 +190,9 @@ func (a *app) printPush(project string, report *flow.PushReport, err error) erro
 			break
 		}
 		fmt.Fprintf(a.stdout, "  %s/%s\n", project, name)
+	}
+	for _, s := range schedules {
+		fmt.Fprintf(a.stdout, "schedule %s: %s\n", s.Name, s.words())
 	}
 	return nil
 }

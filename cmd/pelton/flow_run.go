@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/peltonq/pelton/jobs/flow"
 )
@@ -57,6 +58,15 @@ what its nodes do, and exits with 0 only if the run SUCCEEDED.`,
 		}),
 	}
 	flags := cmd.Flags()
+	f.ofRun(flags)
+	flags.IntVar(&f.priority, "priority", 0, "among waiting runs of the flow, higher first (default: the flow's, then 5)")
+	flags.StringVar(&f.queue, "queue", "", "queue of jobs that have none of their own")
+	flags.BoolVarP(&f.wait, "wait", "w", false, "wait for the end; exit with 0 only if it SUCCEEDED")
+	return cmd
+}
+
+// ofRun are the flags that say how a run goes.
+func (f *runFlags) ofRun(flags *pflag.FlagSet) {
 	flags.IntVar(&f.version, "version", 0, "of the project (default: the newest)")
 	flags.StringArrayVar(&f.params, "param", nil, "parameter `NAME=VALUE` of the run; may be repeated")
 	flags.StringArrayVar(&f.nodeParams, "node-param", nil, "parameter `NODE:NAME=VALUE` of one node; may be repeated")
@@ -65,15 +75,11 @@ what its nodes do, and exits with 0 only if the run SUCCEEDED.`,
 	flags.StringVar(&f.onCancelledEnd, "on-cancelled-end", "", "status if an end node was cancelled by its condition: killed or succeeded (default: the flow's)")
 	flags.StringVar(&f.concurrent, "concurrent", "", "while another run of the flow is live: allow, skip, queue, pipeline-1, pipeline-2 or pipeline-3 (default allow)")
 	flags.IntVar(&f.maxParallel, "max-parallel", 0, "most jobs of the run at a time (default: the flow's, then 10)")
-	flags.IntVar(&f.priority, "priority", 0, "among waiting runs of the flow, higher first (default: the flow's, then 5)")
-	flags.StringVar(&f.queue, "queue", "", "queue of jobs that have none of their own")
 	flags.IntVar(&f.jobPriority, "job-priority", 0, "priority, 1 to 4, of jobs that have none of their own")
 	flags.StringArrayVar(&f.slas, "sla", nil, "limit `[NODE:]DURATION[:succeed]:ACTION` with ACTION alert, kill or alert+kill, as 2h:alert or load:30m:succeed:kill")
 	flags.StringArrayVar(&f.notifySuccess, "notify-success", nil, "e-mail `address` or webhook to tell of success; may be repeated")
 	flags.StringArrayVar(&f.notifyFailure, "notify-failure", nil, "e-mail `address` or webhook to tell of failure; may be repeated")
 	flags.StringArrayVar(&f.notifyFirst, "notify-first-failure", nil, "e-mail `address` or webhook to tell of the first failed node; may be repeated")
-	flags.BoolVarP(&f.wait, "wait", "w", false, "wait for the end; exit with 0 only if it SUCCEEDED")
-	return cmd
 }
 
 // runError has bad options exit as wrong usage.

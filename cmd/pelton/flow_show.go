@@ -57,27 +57,45 @@ func showRun(w io.Writer, r *flow.RunDetail) {
 	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NODE\tSTATUS\tATTEMPT\tSTARTED\tENDED\tTOOK\tJOB\tREASON")
 	for i := range r.Nodes {
-		n := &r.Nodes[i]
-		took, job, reason := "-", "-", "-"
-		if n.StartedAt != nil && n.EndedAt != nil {
-			took = n.EndedAt.Sub(*n.StartedAt).Round(time.Millisecond).String()
-		}
-		if n.JobID != nil {
-			job = strconv.FormatInt(*n.JobID, 10)
-		}
-		if n.Reason != nil {
-			reason = oneLine(*n.Reason)
-		} else if n.Held != nil {
-			reason = "held by " + *n.Held
-		}
-		attempt := strconv.Itoa(n.Attempt)
-		if n.Try > 0 {
-			attempt = fmt.Sprintf("%d (try %d)", n.Attempt, n.Try)
-		}
-		indent := strings.Repeat("  ", strings.Count(n.Path, ":"))
-		fmt.Fprintf(t, "%s%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", indent, oneLine(n.Path), n.Status, attempt, optionalMoment(n.StartedAt), optionalMoment(n.EndedAt), took, job, reason)
+		showNode(t, &r.Nodes[i])
 	}
 	_ = t.Flush()
+}
+
+// showNode prints a node, and below it what was tried of a job that is tried again.
+func showNode(w io.Writer, n *flow.NodeRow) {
+	line := func(name, status, attempt string, from, to *time.Time, job, reason string) {
+		took := "-"
+		if from != nil && to != nil {
+			took = to.Sub(*from).Round(time.Millisecond).String()
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, status, attempt, optionalMoment(from), optionalMoment(to), took, job, reason)
+	}
+	job, reason := "-", "-"
+	if n.JobID != nil {
+		job = strconv.FormatInt(*n.JobID, 10)
+	}
+	switch {
+	case n.Reason != nil:
+		reason = oneLine(*n.Reason)
+	case n.Held != nil:
+		reason = "held by " + *n.Held
+	case n.RetryAt != nil:
+		reason = "to be tried again at " + moment(*n.RetryAt)
+	}
+	attempt := strconv.Itoa(n.Attempt)
+	if n.Try > 0 {
+		attempt = fmt.Sprintf("%d (try %d)", n.Attempt, n.Try)
+	}
+	indent := strings.Repeat("  ", strings.Count(n.Path, ":"))
+	line(indent+oneLine(n.Path), n.Status, attempt, n.StartedAt, n.EndedAt, job, reason)
+	for _, a := range n.Tried {
+		fault := "-"
+		if a.Error != nil {
+			fault = oneLine(*a.Error)
+		}
+		line(indent+"  tried", strings.ToUpper(a.Outcome), strconv.Itoa(a.Attempt), a.StartedAt, &a.EndedAt, "-", fault)
+	}
 }
 
 // asked are a run's options, if there are any.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -124,6 +125,12 @@ nodes:
 `), "--project", "p")
 	s.ok("flow", "run", "p/f")
 	pgtest.Eventually(t, patience, func() bool { return s.ok("flow", "logs", "1", "waits") == "first\n" }, "the log of the attempt that failed")
+	shown := s.ok("flow", "show", "1")
+	for _, want := range []string{`(?m)^waits +QUEUED +0 .* to be tried again at 20`, `(?m)^  tried +ERRORED +0 +20\S+Z +20\S+Z +\d\S* +- +program "sh" exited with code 1$`} {
+		if !regexp.MustCompile(want).MatchString(shown) {
+			t.Errorf("show printed\n%s\nwant %s in it", shown, want)
+		}
+	}
 	followers := map[*process]string{
 		launch(t, env, "flow", "logs", "1", "again", "--follow"): "",
 		launch(t, env, "flow", "logs", "1", "--follow"):          "first\n",

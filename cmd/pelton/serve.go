@@ -15,6 +15,7 @@ import (
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/command"
 	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/periodic"
 	"github.com/peltonq/pelton/schema"
 )
 
@@ -142,6 +143,10 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 	if err != nil {
 		return err
 	}
+	schedules, err := periodic.NewClient(pool, client, flows, &periodic.Config{Logger: a.logger(levelServe), SchedulerOff: !s.duties})
+	if err != nil {
+		return err
+	}
 	if len(queues) > 0 {
 		command.EndLeftovers(stop.soft, programs, a.logger(levelServe))
 	}
@@ -153,9 +158,14 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 		return err
 	}
 	flows.Start(stop.soft)
+	if err := schedules.Start(stop.soft); err != nil {
+		flows.Stop()
+		return errors.Join(err, stopClient(stop.hard, client, s.shutdown))
+	}
 	served.ready()
 	defer func() {
 		served.stopping()
+		schedules.Stop()
 		flows.Stop()
 		err = errors.Join(err, stopClient(stop.hard, client, s.shutdown))
 	}()

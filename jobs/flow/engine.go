@@ -2,7 +2,6 @@ package flow
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/peltonq/pelton/internal/service"
@@ -207,10 +206,8 @@ func (e *engine) findMissed(ctx context.Context) error {
 
 // cancel cancels jobs; what fails here is repeated by findMissed.
 func (e *engine) cancel(ctx context.Context, ids []int64) {
-	for _, id := range ids {
-		if _, err := e.c.jobs.JobCancel(ctx, id); err != nil && !errors.Is(err, ErrNotFound) && ctx.Err() == nil {
-			e.c.log.WarnContext(ctx, "cancel the job of a node; trying again", "job_id", id, "error", err)
-		}
+	if err := e.c.jobs.JobCancelMany(ctx, ids); err != nil && ctx.Err() == nil {
+		e.c.log.WarnContext(ctx, "cancel the jobs of nodes; trying again", "jobs", len(ids), "error", err)
 	}
 }
 

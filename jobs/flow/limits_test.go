@@ -126,7 +126,9 @@ nodes:
 func TestNodeEndsWhenItsJobDoes(t *testing.T) {
 	t.Parallel()
 	var gates gate
-	h := newHouse(t, func(ctx context.Context, _ flowtest.Job) (map[string]string, error) { return nil, gates.wait(ctx, "go") })
+	h := newHouse(t, func(ctx context.Context, _ flowtest.Job) (map[string]string, error) {
+		return nil, gates.wait(ctx, "go")
+	})
 	h.push(yaml(t, "nodes: [{name: a, type: test}]\n"))
 	run := h.start("f", flow.Options{})
 	h.eventually(run, "a", "RUNNING")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"time"
 
 	"github.com/peltonq/pelton/internal/service"
 	"github.com/peltonq/pelton/jobs/flow/internal/decide"
@@ -22,6 +24,9 @@ type RunRow = store.Run
 
 // NodeRow is a node of a run.
 type NodeRow = store.Node
+
+// Attempt is one that a node's job has behind it, while another is to follow.
+type Attempt = store.Attempt
 
 // RunFilter selects runs; zero fields select all.
 type RunFilter = store.RunFilter
@@ -60,7 +65,7 @@ func (c *Client) Runs(ctx context.Context, filter RunFilter, limit int) ([]RunRo
 	return list, nil
 }
 
-// Get reads a run and its nodes. A node whose job is being worked is RUNNING. ErrNotFound if there is no such run.
+// Get reads a run and its nodes. A node whose job is being worked is RUNNING, and one whose job is tried again has what was tried. ErrNotFound if there is no such run.
 func (c *Client) Get(ctx context.Context, run int64) (*RunDetail, error) {
 	r, err := c.store.Run(ctx, c.pool, run)
 	if err != nil {
@@ -70,7 +75,30 @@ func (c *Client) Get(ctx context.Context, run int64) (*RunDetail, error) {
 	if err != nil {
 		return nil, fmt.Errorf("run %d: %w", run, err)
 	}
+	tried, err := c.store.Tried(ctx, run)
+	if err != nil {
+		return nil, fmt.Errorf("run %d: %w", run, err)
+	}
+	addTried(nodes, tried)
 	return &RunDetail{r, nodes}, nil
+}
+
+// addTried adds what was tried to nodes whose jobs have not ended. A node's attempt is then the one that runs, or the last that did.
+func addTried(nodes []NodeRow, tried []Attempt) {
+	for _, a := range tried {
+		if int(a.No) >= len(nodes) || decide.Status(nodes[a.No].Status).Ended() { // it began since the nodes were read
+			continue
+		}
+		n := &nodes[a.No]
+		n.Tried, n.Attempt, n.RetryAt = append(n.Tried, a), a.Attempt, a.RetryAt
+		switch {
+		case n.Status != decide.Running.String():
+		case n.RetryAt != nil: // its executor has it on its list for a moment more
+			n.Status = decide.Queued.String()
+		default:
+			n.Attempt++
+		}
+	}
 }
 
 // Ended waits until a run has ended and nothing more is asked of it (a retry that was asked for has begun then, and ended), or ctx
@@ -122,6 +150,18 @@ func (c *Client) Why(ctx context.Context, run int64, path string) (string, error
 	n := l.machine.Number(path)
 	if n == decide.None {
 		return "", fmt.Errorf("run %d of flow %s has no node %q: %w", run, r.Flow, path, ErrNotFound)
+	}
+	if l.rows[n].JobID == nil || l.machine.Node(n).Status != decide.Queued {
+		return l.machine.Why(n), nil
+	}
+	tried, err := c.store.Tried(ctx, run)
+	if err != nil {
+		return "", fmt.Errorf("run %d: %w", run, err)
+	}
+	for _, a := range slices.Backward(tried) {
+		if int(a.No) == n && a.RetryAt != nil {
+			return fmt.Sprintf("attempt %d %s and the next is due at %s: %s", a.Attempt, a.Outcome, a.RetryAt.UTC().Format(time.RFC3339), text(a.Error)), nil
+		}
 	}
 	return l.machine.Why(n), nil
 }

@@ -23,6 +23,9 @@ type PushReport struct {
 	Nodes   int      `json:"nodes"`
 	Faults  []Fault  `json:"faults"` // all of them
 	Notes   []Fault  `json:"notes"`
+
+	// Triggers are the schedules that the flows' own triggers name, Quartz expressions by flow. A push starts none of them.
+	Triggers map[string]string `json:"triggers,omitempty"`
 }
 
 // FaultsError says that an upload has faults, all of which it lists. Nothing was stored.
@@ -138,6 +141,12 @@ func (r *PushReport) describe(p *graph.Project) {
 	for _, f := range p.Flows {
 		r.Flows = append(r.Flows, f.Name)
 		r.Nodes += len(f.Nodes)
+		if f.Trigger != nil && f.Trigger.Schedule != "" {
+			if r.Triggers == nil {
+				r.Triggers = map[string]string{}
+			}
+			r.Triggers[f.Name] = f.Trigger.Schedule
+		}
 	}
 	slices.Sort(r.Flows)
 }

@@ -14,7 +14,9 @@ import (
 func TestPauseAndResumeTwice(t *testing.T) {
 	t.Parallel()
 	var gates gate
-	h := newHouse(t, func(ctx context.Context, _ flowtest.Job) (map[string]string, error) { return nil, gates.wait(ctx, "go") })
+	h := newHouse(t, func(ctx context.Context, _ flowtest.Job) (map[string]string, error) {
+		return nil, gates.wait(ctx, "go")
+	})
 	h.push(yaml(t, chain))
 	refused := func(what string, err error, want string) {
 		t.Helper()
@@ -59,7 +61,10 @@ func TestPauseAndResumeTwice(t *testing.T) {
 
 func TestKillTwice(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(ctx context.Context, _ flowtest.Job) (map[string]string, error) { <-ctx.Done(); return nil, ctx.Err() })
+	h := newHouse(t, func(ctx context.Context, _ flowtest.Job) (map[string]string, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
 	h.push(yaml(t, chain))
 	run := h.start("f", flow.Options{})
 	h.eventually(run, "a", "RUNNING")

@@ -53,6 +53,14 @@ func (s *Store) Cancel(ctx context.Context, db DB, id int64, actor string) (rive
 	return after, operateError(err, "cancel job", id)
 }
 
+// CancelMany cancels jobs, sorted by id. Those that are not there are left out.
+func (s *Store) CancelMany(ctx context.Context, db DB, ids []int64, actor string) error {
+	if _, err := db.Exec(ctx, s.sql.Get("cancel_many"), ids, ids[0], ids[len(ids)-1], nullIfEmpty(actor)); err != nil {
+		return fmt.Errorf("cancel %d jobs from %d on: %w", len(ids), ids[0], err)
+	}
+	return nil
+}
+
 // Retry makes a job available now. It returns the state afterwards. The error is a *KeyHeldError if another job holds its
 // unique key.
 func (s *Store) Retry(ctx context.Context, db DB, id int64, actor string) (rivertype.JobState, error) {

@@ -21,7 +21,7 @@
 // Five fields are standard, seven are Quartz. Six are Quartz if a day field has ?, L, W or #, otherwise standard, with seconds.
 // A prefix decides what the fields leave open: "quartz:0 0 12 * * 2" is Monday, "cron:0 0 12 * * 2" Tuesday.
 //
-// @every 10m names no times but a period; Period has it.
+// @every 10m names no times but a period, of whole seconds; Period has it.
 //
 // # What is refused
 //

@@ -5,10 +5,15 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 )
 
-// maxText bounds the length of an expression.
-const maxText = 1000
+const (
+	// maxText bounds the length of an expression.
+	maxText = 1000
+	// maxPeriod bounds the period of @every.
+	maxPeriod = 366 * 24 * time.Hour
+)
 
 // Kind says how an expression names its times.
 type Kind uint8
@@ -90,9 +95,9 @@ func parse(text string) (Expr, error) {
 	e := Expr{text: text, kind: kind}
 	var err error
 	if kind == Quartz {
-		err = e.parseQuartz(fields)
+		err = readQuartz(&e, fields)
 	} else {
-		err = e.parseStandard(fields)
+		err = readStandard(&e, fields)
 	}
 	return e, err
 }
@@ -107,9 +112,13 @@ func checkText(text string) error {
 	case strings.HasPrefix(upper, "TZ="), strings.HasPrefix(upper, "CRON_TZ="):
 		zone, _, _ := strings.Cut(text, " ")
 		return &FieldError{FieldZone, zone, "belongs to the schedule, not to its expression: " + zone}
-	default:
-		return nil
 	}
+	for _, r := range text {
+		if r > unicode.MaxASCII && !unicode.IsSpace(r) {
+			return &FieldError{FieldExpression, text, fmt.Sprintf("holds %q, which no field has", r)}
+		}
+	}
+	return nil
 }
 
 // forced returns the dialect that a prefix asks for, and what follows it.
@@ -164,7 +173,8 @@ func parseDescriptor(text, name string) (Expr, error) {
 		}
 	}
 	e := Expr{text: text, kind: Standard}
-	return e, e.parseStandard(strings.Fields(fields))
+	err := readStandard(&e, strings.Fields(fields))
+	return e, err
 }
 
 func parseEvery(text string, words []string) (Expr, error) {
@@ -175,8 +185,10 @@ func parseEvery(text string, words []string) (Expr, error) {
 		return Expr{}, &FieldError{FieldPeriod, value, fmt.Sprintf("%q is not a duration such as 90s, 10m or 1h30m", value)}
 	case period < time.Second:
 		return Expr{}, &FieldError{FieldPeriod, value, value + " is below 1s"}
-	case period%time.Microsecond != 0:
-		return Expr{}, &FieldError{FieldPeriod, value, value + " has parts of a microsecond"}
+	case period > maxPeriod:
+		return Expr{}, &FieldError{FieldPeriod, value, value + " is above 8784h, a year"}
+	case period%time.Second != 0:
+		return Expr{}, &FieldError{FieldPeriod, value, value + " has parts of a second"}
 	}
 	return Expr{text: text, kind: Every, period: period}, nil
 }

@@ -35,7 +35,7 @@ func (e Expr) Next(after time.Time) (time.Time, bool) {
 }
 
 // clock returns the first time of day that is named, at or after the given one. If there is none it is false, with the day's first.
-func (e *Expr) clock(hour, minute, second int) (h, m, s int, ok bool) {
+func (e Expr) clock(hour, minute, second int) (h, m, s int, ok bool) {
 	h, m, s = next(e.hour, hour), next(e.minute, minute), next(e.second, second)
 	if s == 64 {
 		m = next(e.minute, minute+1)
@@ -57,15 +57,12 @@ func (e *Expr) clock(hour, minute, second int) (h, m, s int, ok bool) {
 }
 
 // date returns the first day that is named, at or after the given one.
-func (e *Expr) date(year int, month time.Month, day int) (y int, m time.Month, d int, ok bool) {
+func (e Expr) date(year int, month time.Month, day int) (y int, m time.Month, d int, ok bool) {
 	for y = year; y <= min(year+cycle, lastYear); y++ {
 		if !e.anyYear {
 			if y < minYear {
 				y, year = minYear, minYear
 				month, day = time.January, 1
-			}
-			if y > maxYear {
-				return 0, 0, 0, false
 			}
 			if !e.years.has(y - minYear) {
 				month, day = time.January, 1

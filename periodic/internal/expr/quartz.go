@@ -21,7 +21,7 @@ var quartzFields = [7]field{
 	{name: "year", min: minYear, max: maxYear},
 }
 
-func (e *Expr) parseQuartz(texts []string) error {
+func readQuartz(e *Expr, texts []string) error {
 	if len(texts) != 6 && len(texts) != 7 {
 		return &FieldError{
 			FieldExpression, e.text,

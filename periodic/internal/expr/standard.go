@@ -25,9 +25,9 @@ var standardParser = cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron
 // starred is the bit by which robfig/cron marks a field that begins with a star and restricts nothing.
 const starred = 1 << 63
 
-// parseStandard takes the meaning from robfig/cron. The fields are read here too, to say which one is wrong and why, and to refuse what the
+// readStandard takes the meaning from robfig/cron. The fields are read here too, to say which one is wrong and why, and to refuse what the
 // library lets through: empty items, "*-5".
-func (e *Expr) parseStandard(texts []string) error {
+func readStandard(e *Expr, texts []string) error {
 	switch len(texts) {
 	case 5:
 		texts = append([]string{"0"}, texts...)
@@ -85,15 +85,18 @@ func standardSpecial(i int) func(string) (bool, string) {
 	}
 }
 
-// sundayLast makes a range that ends with Sunday end with 7.
+// sundayLast makes a range that goes on to Sunday end with 7.
 func sundayLast(text string) string {
 	items := strings.Split(strings.ToUpper(text), ",")
 	for i, item := range items {
-		if span, step, stepped := strings.Cut(item, "/"); strings.HasSuffix(span, "-SUN") && !strings.HasPrefix(span, "SUN") {
-			items[i] = strings.TrimSuffix(span, "SUN") + "7"
-			if stepped {
-				items[i] += "/" + step
-			}
+		span, step, stepped := strings.Cut(item, "/")
+		low, isRange := strings.CutSuffix(span, "-SUN")
+		if from, _ := standardFields[5].value(low); !isRange || from == 0 {
+			continue
+		}
+		items[i] = low + "-7"
+		if stepped {
+			items[i] += "/" + step
 		}
 	}
 	return strings.Join(items, ",")

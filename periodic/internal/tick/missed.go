@@ -31,7 +31,7 @@ var (
 	MissedLatest = Missed{kind: missedLatest}
 )
 
-// MissedAll fires the last n that are due, and of these none older than maxAge; 0 is no limit of age.
+// MissedAll fires the last n that are due, of which there is at least one, and of these none older than maxAge; 0 is no limit of age.
 func MissedAll(n int, maxAge time.Duration) Missed {
 	return Missed{kind: missedAll, max: n, maxAge: maxAge}
 }
@@ -88,16 +88,19 @@ const MaxMissed = 100_000
 // Cut returns the instant from which on ticks that are due fire: those of [from, now] before it are skipped. A tick younger than grace
 // is in time and always fires; with MissedLatest it is then the last one, and all before it are skipped.
 func Cut(policy Missed, src Source, from, now time.Time, grace time.Duration) time.Time {
-	cut := now.Add(-grace)
-	var first time.Time
+	inTime := now.Add(-grace)
+	var first time.Time // of those that fire though they are late
 	switch policy.kind {
 	case missedLatest:
-		if last, ok := src.LastRun(from.Add(-1), now, 1); ok {
-			first = last.At
-		} else {
-			return cut
+		last, ok := src.LastRun(from.Add(-1), now, 1)
+		if !ok {
+			return inTime
 		}
+		first = last.At
 	case missedAll:
+		if policy.max < 1 {
+			return inTime
+		}
 		first = from
 		if last, ok := src.LastRun(from.Add(-1), now, policy.max); ok {
 			first = last.At
@@ -106,12 +109,12 @@ func Cut(policy Missed, src Source, from, now time.Time, grace time.Duration) ti
 			first = oldest
 		}
 	default:
-		return cut
+		return inTime
 	}
-	if first.Before(cut) {
+	if first.Before(inTime) {
 		return first
 	}
-	return cut
+	return inTime
 }
 
 // Skips tells whether the policy fires none that is late.

@@ -1,6 +1,9 @@
 package tick
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Gap says what becomes of a time that the clock on the wall leaves out.
 type Gap uint8
@@ -80,13 +83,6 @@ func find(words []string, text string) (uint8, error) {
 
 // alternatives writes "a, b or c".
 func alternatives(words []string) string {
-	text := words[0]
-	for i, w := range words[1:] {
-		if i == len(words)-2 {
-			text += " or " + w
-		} else {
-			text += ", " + w
-		}
-	}
-	return text
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }

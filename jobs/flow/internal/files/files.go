@@ -4,6 +4,8 @@
 // comes second throws its own away. Its name has the version's number and a hash of what its files are, so that several databases may
 // share a root too, and one that was restored to an earlier time. Runs share a version's directory; what a program writes there, later
 // runs find.
+//
+// Somebody may remove a directory, or, as those do that clean temporary directories, old files in it: what is missing is laid out again.
 package files
 
 import (
@@ -28,6 +30,7 @@ const Age = 14 * 24 * time.Hour
 const (
 	layLimit   = 30 * time.Minute // for one version
 	sweepEvery = time.Hour        // while versions are asked for
+	checkEvery = 10 * time.Second // between two looks for missing files of a version that is asked for
 )
 
 // Cache lays out versions below a directory. Safe for concurrent use.
@@ -45,9 +48,13 @@ type Cache struct {
 type layer struct {
 	waiting int // under the cache's lock
 	cancel  context.CancelFunc
-	done    chan struct{} // closed when dir and err are set
+	done    chan struct{} // closed when dir, list and err are set
 	dir     string
+	list    []store.File
 	err     error
+
+	checking chan struct{} // filled by who looks for missing files
+	checked  time.Time     // by the one who was last
 }
 
 // New makes a cache below root, which is made when it is first needed.
@@ -72,6 +79,9 @@ func (c *Cache) Dir(ctx context.Context, version int64) (string, error) {
 			return "", l.err
 		}
 		if now := time.Now(); os.Chtimes(l.dir, now, now) == nil { // in use
+			if err := c.check(ctx, l); err != nil {
+				return "", fmt.Errorf("files of version %d: %w", version, err)
+			}
 			return l.dir, nil
 		}
 		c.forget(l, version)
@@ -86,12 +96,12 @@ func (c *Cache) join(ctx context.Context, version int64) *layer {
 	l := c.layers[version]
 	if l == nil {
 		own, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), layLimit, fmt.Errorf("not laid out within %v", layLimit))
-		l = &layer{cancel: cancel, done: make(chan struct{})}
+		l = &layer{cancel: cancel, done: make(chan struct{}), checking: make(chan struct{}, 1)}
 		c.layers[version] = l
 		go func() {
 			defer cancel()
 			defer close(l.done)
-			l.dir, l.err = c.lay(own, version)
+			l.dir, l.list, l.err = c.lay(own, version)
 		}()
 	}
 	l.waiting++
@@ -128,38 +138,87 @@ func (c *Cache) forget(l *layer, version int64) {
 	}
 }
 
-func (c *Cache) lay(ctx context.Context, version int64) (string, error) {
-	list, err := c.store.Files(ctx, version)
-	if err != nil {
-		return "", fmt.Errorf("files of version %d: %w", version, err)
+func (c *Cache) lay(ctx context.Context, version int64) (dir string, list []store.File, err error) {
+	if list, err = c.store.Files(ctx, version); err != nil {
+		return "", nil, fmt.Errorf("files of version %d: %w", version, err)
 	}
-	dir := filepath.Join(c.root, nameOf(version, list))
+	dir = filepath.Join(c.root, nameOf(version, list))
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
-		return dir, nil
+		return dir, list, nil
 	}
 	if err := os.MkdirAll(c.root, 0o755); err != nil { //nolint:gosec // programs of other users may run there
-		return "", fmt.Errorf("files of version %d: %w", version, err)
+		return "", nil, fmt.Errorf("files of version %d: %w", version, err)
 	}
 	draft, err := os.MkdirTemp(c.root, draftPrefix)
 	if err != nil {
-		return "", fmt.Errorf("files of version %d: %w", version, err)
+		return "", nil, fmt.Errorf("files of version %d: %w", version, err)
 	}
 	defer os.RemoveAll(draft)                      //nolint:errcheck // a leftover is swept later
 	if err := os.Chmod(draft, 0o755); err != nil { //nolint:gosec // as above
-		return "", fmt.Errorf("files of version %d: %w", version, err)
+		return "", nil, fmt.Errorf("files of version %d: %w", version, err)
 	}
 	for _, f := range list {
 		if err := c.write(ctx, draft, f); err != nil {
-			return "", fmt.Errorf("file %s of version %d: %w", f.Path, version, err)
+			return "", nil, fmt.Errorf("file %s of version %d: %w", f.Path, version, err)
 		}
 	}
 	if err := os.Rename(draft, dir); err != nil {
 		if info, statErr := os.Stat(dir); statErr == nil && info.IsDir() { // somebody was quicker
-			return dir, nil
+			return dir, list, nil
 		}
-		return "", fmt.Errorf("files of version %d: %w", version, err)
+		return "", nil, fmt.Errorf("files of version %d: %w", version, err)
 	}
-	return dir, nil
+	return dir, list, nil
+}
+
+// check writes the files of a version that are missing in its directory, if nobody has looked just before.
+func (c *Cache) check(ctx context.Context, l *layer) error {
+	select {
+	case l.checking <- struct{}{}:
+		defer func() { <-l.checking }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if time.Since(l.checked) < checkEvery {
+		return nil
+	}
+	var missing []store.File
+	for _, f := range l.list {
+		if _, err := os.Lstat(filepath.Join(l.dir, filepath.FromSlash(f.Path))); errors.Is(err, os.ErrNotExist) {
+			missing = append(missing, f)
+		}
+	}
+	if err := c.repair(ctx, l.dir, missing); err != nil {
+		return err
+	}
+	l.checked = time.Now()
+	return nil
+}
+
+// repair writes files into a directory that is in use: each is whole when it gets its name.
+func (c *Cache) repair(ctx context.Context, dir string, missing []store.File) error {
+	if len(missing) == 0 {
+		return nil
+	}
+	draft, err := os.MkdirTemp(c.root, draftPrefix)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(draft) //nolint:errcheck // a leftover is swept later
+	for _, f := range missing {
+		if err := c.write(ctx, draft, f); err != nil {
+			return fmt.Errorf("file %s: %w", f.Path, err)
+		}
+		path := filepath.Join(dir, filepath.FromSlash(f.Path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // as above
+			return err
+		}
+		if err := os.Rename(filepath.Join(draft, filepath.FromSlash(f.Path)), path); err != nil {
+			return err
+		}
+	}
+	joblog.Logger(ctx).WarnContext(ctx, "files of the project had been removed and were written again", "directory", dir, "files", len(missing))
+	return nil
 }
 
 // nameOf is the name of a version's directory. The files are sorted by path.

@@ -151,6 +151,30 @@ func TestDirectoryThatIsGone(t *testing.T) {
 	b.whole(b.Dir(t.Context(), b.version))
 }
 
+// Files that somebody removed from a directory are written again, beside what programs have left there.
+func TestFilesThatAreGone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	dir, err := b.Dir(t.Context(), b.version)
+	b.whole(dir, err)
+	note := filepath.Join(dir, "note")
+	if err := errors.Join(os.WriteFile(note, nil, 0o600), os.RemoveAll(filepath.Join(dir, "dir"))); err != nil {
+		t.Fatal(err)
+	}
+	b.whole(New(b.store, b.root).Dir(t.Context(), b.version)) // as after a restart
+	if err := os.Remove(filepath.Join(dir, "dir", "a.txt")); err != nil {
+		t.Fatal(err)
+	}
+	b.layers[b.version].checked = time.Now().Add(-checkEvery - time.Second)
+	b.whole(b.Dir(t.Context(), b.version))
+	if entries, err := os.ReadDir(b.root); err != nil || len(entries) != 1 {
+		t.Errorf("left are %v, %v", entries, err)
+	}
+	if _, err := os.Stat(note); err != nil {
+		t.Error(err)
+	}
+}
+
 // Many ask at once, while somebody removes the directory again and again: the race detector looks on.
 func TestManyAskWhileTheDirectoryGoes(t *testing.T) {
 	t.Parallel()

@@ -140,7 +140,7 @@ func trigger(t *graph.Trigger, a about) {
 		return
 	}
 	if t.Schedule != "" {
-		a.note("trigger", "the schedule %q is kept, but starts nothing: start the flow from outside", t.Schedule)
+		a.note("trigger", "the schedule %q starts nothing by itself: flow push --with-schedule makes a schedule of it, in the time zone of --tz", t.Schedule)
 	}
 	if len(t.DependsOn) > 0 {
 		a.note("trigger", "triggerDependencies (%s) are not supported: the flow does not wait for them", strings.Join(t.DependsOn, ", "))

@@ -42,8 +42,36 @@ func (d *desk) pin() {
 	d.t.Cleanup(func() { _ = tx.Rollback(d.t.Context()) })
 }
 
-// pages runs a statement, takes back what it did, and returns how many pages it looked at.
+// planNode is what EXPLAIN says of a part of a statement that was run.
+type planNode struct {
+	Type  string     `json:"Node Type"`
+	Rows  float64    `json:"Actual Rows"`
+	Loops float64    `json:"Actual Loops"`
+	Hit   int        `json:"Shared Hit Blocks"`
+	Read  int        `json:"Shared Read Blocks"`
+	Plans []planNode `json:"Plans"`
+}
+
+// rows of all parts of a type.
+func (n planNode) rows(kind string) (sum float64) {
+	if n.Type == kind {
+		sum = n.Rows * n.Loops
+	}
+	for _, p := range n.Plans {
+		sum += p.rows(kind)
+	}
+	return sum
+}
+
+// pages runs a statement and returns how many pages it looked at.
 func (d *desk) pages(name string, args ...any) int {
+	d.t.Helper()
+	plan := d.run(name, args...)
+	return plan.Hit + plan.Read
+}
+
+// run runs a statement and takes back what it did.
+func (d *desk) run(name string, args ...any) planNode {
 	d.t.Helper()
 	tx, err := d.Pool.Begin(d.t.Context())
 	if err != nil {
@@ -54,16 +82,11 @@ func (d *desk) pages(name string, args ...any) int {
 	if err := tx.QueryRow(d.t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+d.SQL(name), args...).Scan(&text); err != nil {
 		d.t.Fatalf("%s: %v", name, err)
 	}
-	var plans []struct {
-		Plan struct {
-			Hit  int `json:"Shared Hit Blocks"`
-			Read int `json:"Shared Read Blocks"`
-		}
-	}
+	var plans []struct{ Plan planNode }
 	if err := json.Unmarshal(text, &plans); err != nil {
 		d.t.Fatal(err)
 	}
-	return plans[0].Plan.Hit + plans[0].Plan.Read
+	return plans[0].Plan
 }
 
 // What is read of the reports starts at the floor: those that were applied, and that somebody's snapshot keeps, cost nothing, be it those
@@ -111,5 +134,28 @@ func TestReportsAreReadFromTheFloor(t *testing.T) {
 	}
 	if n := d.pages("delete_reports", places); n > 30 {
 		t.Errorf("delete_reports looks at %d pages for %d reports", n, len(places))
+	}
+}
+
+// Whoever looks at a run reads no more of the leases than may hold its jobs.
+func TestLeasesReadToShowARun(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.exec(`INSERT INTO pelton.flow_node (run_id, no, path, status, job_id, queued_at) VALUES
+		(1, 0, 'a', 'SUCCEEDED', 1, now() - interval '2 hours'),
+		(2, 0, 'a', 'SUCCEEDED', 2, now() - interval '2 hours'), (2, 1, 'b', 'QUEUED', 3, now()), (2, 2, 'c', 'QUEUED', 4, now())`)
+	d.exec(`INSERT INTO pelton.job_lease (executor, no, claimed_at, job_ids)
+		SELECT 1, g, now() - interval '1 hour', ARRAY(SELECT generate_series(1000 * g, 1000 * g + 99)) FROM generate_series(1, 200) g`)
+	d.exec(`INSERT INTO pelton.job_lease (executor, no, job_ids) VALUES (2, 1, ARRAY[3, 5, 6])`)
+	d.exec(`ANALYZE`)
+	for run, want := range map[int64]float64{1: 0, 2: 3} {
+		plan := d.run("shown_nodes", run)
+		if n := plan.rows("Function Scan") + plan.rows("ProjectSet"); n != want {
+			t.Errorf("run %d: %v jobs of leases are read, want %v", run, n, want)
+		}
+	}
+	nodes, err := d.ShownNodes(t.Context(), 2)
+	if err != nil || len(nodes) != 3 || nodes[1].Status != "RUNNING" || nodes[2].Status != "QUEUED" {
+		t.Errorf("shown are %+v (%v)", nodes, err)
 	}
 }

@@ -49,6 +49,19 @@ type Node struct {
 	Held      *string         `json:"held_by,omitempty"`
 	Outputs   json.RawMessage `json:"outputs,omitempty"`
 	Jobs      []int64         `json:"earlier_jobs,omitempty"`
+	Tried     []Attempt       `json:"tried,omitempty" db:"-"`    // of a job that has not ended, for people
+	RetryAt   *time.Time      `json:"retry_at,omitempty" db:"-"` // of one that waits for its next attempt, likewise
+}
+
+// Attempt is one that a node's job has behind it, and another follows.
+type Attempt struct {
+	No        int32      `json:"-"`
+	Attempt   int        `json:"attempt"` // from 0
+	Outcome   string     `json:"outcome"` // errored, lost
+	StartedAt *time.Time `json:"started_at,omitempty"`
+	EndedAt   time.Time  `json:"ended_at"`
+	Error     *string    `json:"error,omitempty"`
+	RetryAt   *time.Time `json:"-"` // when the next one is due, if the job waits for it
 }
 
 // NewRun is what becomes a run.
@@ -142,6 +155,11 @@ func (s *Store) ShownNodes(ctx context.Context, run int64) ([]Node, error) {
 	return all[Node](ctx, s, s.Pool, "shown_nodes", run)
 }
 
+// Tried lists the attempts that the jobs of a run's nodes have behind them while they have not ended, by node, the newest few of each.
+func (s *Store) Tried(ctx context.Context, run int64) ([]Attempt, error) {
+	return all[Attempt](ctx, s, s.Pool, "tried", run)
+}
+
 // WriteNodes stores nodes that changed.
 func (s *Store) WriteNodes(ctx context.Context, tx pgx.Tx, run int64, nodes []Node) error {
 	return s.putNodes(ctx, tx, "update_nodes", run, nodes)
@@ -182,6 +200,8 @@ type nodeRecord struct {
 	Held      *string         `json:"held"`
 	Outputs   json.RawMessage `json:"outputs"`
 	Jobs      []int64         `json:"jobs"`
+	Tried     []Attempt       `json:"-"`
+	RetryAt   *time.Time      `json:"-"`
 }
 
 func columnsOf(nodes []Node) []nodeRecord {
