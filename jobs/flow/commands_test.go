@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"archive/zip"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -115,6 +116,53 @@ nodes:
 	moment, parts, _ := strings.Cut(strings.TrimSpace(h.log(run, "start")), " ")
 	if parts == "" || !strings.Contains(moment, ":"+parts) {
 		t.Errorf("the run started at %s, with %s seconds", moment, parts)
+	}
+}
+
+// What a run tells its nodes of themselves and of itself.
+func TestRunTimePropertiesOfNodes(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	say := func(node string) string {
+		return node + `, type: command, config: {command: "echo ${azkaban.flow.execid} ${azkaban.flow.flowid} ${azkaban.flow.projectname} ${azkaban.flow.projectversion}` +
+			` '${azkaban.flow.submituser}' ${azkaban.flow.uuid} ${azkaban.flow.nested.path} ${azkaban.job.id} in:${azkaban.job.innodes} out:${azkaban.job.outnodes}"}`
+	}
+	nodes := yaml(t, `
+nodes:
+  - {name: a, type: noop}
+  - {name: b, type: noop}
+  - {`+say("name: c, dependsOn: [b, a]")+`}
+  - name: outer
+    type: flow
+    dependsOn: [c]
+    nodes:
+      - {name: x, type: noop}
+      - name: inner
+        type: flow
+        dependsOn: [x]
+        nodes:
+          - {`+say("name: y")+`}
+          - {name: z, type: noop, dependsOn: [y]}
+          - {name: v, type: noop, dependsOn: [y]}
+  - {`+say("name: each, for_each: [one], dependsOn: [outer]")+`}
+`)
+	h.push(nodes)
+	h.push(nodes)
+	run := h.start("f", flow.Options{})
+	if got := h.ended(run); !strings.HasPrefix(got, "SUCCEEDED:") {
+		t.Fatal(got)
+	}
+	r, err := h.flows.Get(t.Context(), run)
+	must(t, err)
+	if r.CreatedBy == "" {
+		t.Error("nobody asked for the run")
+	}
+	for node, want := range map[string]string{
+		"c":             "c c in:a,b out:outer",
+		"outer:inner:y": "outer:inner:y y in: out:z,v",
+		"each[0]":       "each[0] each[0] in:outer out:",
+	} {
+		equal(t, node, h.log(run, node), fmt.Sprintf("%d f p 2 %s p-f-%d %s\n", run, r.CreatedBy, run, want))
 	}
 }
 
