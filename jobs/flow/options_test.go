@@ -131,8 +131,8 @@ func TestNamesOfTheEngineAreRefused(t *testing.T) {
 			of  string
 			err error
 		}{
-			{"parameter", start(flow.Options{Params: params})},
-			{"node a: parameter", start(flow.Options{NodeParams: map[string]map[string]string{"a": params}})},
+			{"run flow p/f: parameter", start(flow.Options{Params: params})},
+			{"run flow p/f: node a: parameter", start(flow.Options{NodeParams: map[string]map[string]string{"a": params}})},
 			{"new flow client: parameter", err},
 		} {
 			want := fmt.Sprintf("%s %q is the engine's own and cannot be set", c.of, name)
