@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -64,6 +65,9 @@ func NewClient(pool *pgxpool.Pool, queue *jobs.Client, flows *flow.Client, confi
 
 // Start begins to fire schedules, unless SchedulerOff. ctx's values are kept; its end stops nothing: call Stop. Starting twice does no harm.
 func (c *Client) Start(ctx context.Context) error {
+	if err := c.checkRights(ctx); err != nil {
+		return fmt.Errorf("start client of schedules: %w", err)
+	}
 	if err := c.sync(ctx); err != nil {
 		return err
 	}
@@ -77,6 +81,19 @@ func (c *Client) Start(ctx context.Context) error {
 	c.firer.start(ctx)
 	c.backfiller.loop.Start(ctx)
 	return nil
+}
+
+// checkRights refuses a role that could not fire schedules.
+func (c *Client) checkRights(ctx context.Context) error {
+	if c.config.SchedulerOff {
+		return nil
+	}
+	missing, err := c.store.MissingRights(ctx, c.store.Pool)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	return fmt.Errorf("the database role %q lacks rights in schema %q: %s; grant them, as docs/operations.md says, or connect as the tables' owner",
+		c.store.Pool.Config().ConnConfig.User, c.store.Schema, strings.Join(missing, ", "))
 }
 
 // Stop ends that and waits for the transaction under way.

@@ -4,7 +4,7 @@ import "strings"
 
 // nearest is the name that a person may have meant; empty if none is near.
 func nearest(name string, names []string) string {
-	best, least := "", max(2, len(name)/4+1)
+	best, least := "", max(2, len(name)/3+1)
 	for _, other := range names {
 		if d := distance(strings.ToLower(name), strings.ToLower(other), least); d < least {
 			best, least = other, d

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 	_ "time/tzdata" // zones are the same on every host
 	"unicode"
@@ -128,13 +129,20 @@ func (s *Schedule) location(f *faults) *time.Location {
 		f.add("time zone: Local is another one on every host; want an IANA name such as Europe/Berlin")
 		return time.UTC
 	}
+	if zone, ok := zones.Load(s.TimeZone); ok {
+		return zone.(*time.Location) //nolint:errcheck,forcetypeassert // nothing else is in it
+	}
 	zone, err := time.LoadLocation(s.TimeZone)
 	if err != nil {
 		f.add("time zone: %q is not known; want an IANA name such as Europe/Berlin", s.TimeZone)
 		return time.UTC
 	}
+	zones.Store(s.TimeZone, zone)
 	return zone
 }
+
+// zones are those that were loaded, by name. A thousand schedules have few zones, and each takes as long to load as all else of a schedule.
+var zones sync.Map
 
 func duration(f *faults, field string, d Duration, most time.Duration) time.Duration {
 	if d < 0 || time.Duration(d) > most {

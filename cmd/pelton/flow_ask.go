@@ -57,7 +57,7 @@ func (a *app) flowResume() *cobra.Command {
 }
 
 func (a *app) flowRetry() *cobra.Command {
-	return a.flowVerb("retry RUN [FLOW-NODE...]", "Run what failed once more, in a run that has ended; with an embedded flow, all of that", "is being retried",
+	return a.flowVerb("retry RUN [NODE...]", "Run what failed once more, in a run that has ended; with an embedded flow or an instance of a for_each, all of that", "is being retried",
 		cobra.MinimumNArgs(1), func(ctx context.Context, flows *flow.Client, run int64, nodes []string) error {
 			return flows.Retry(ctx, run, nodes...)
 		})

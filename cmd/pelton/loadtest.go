@@ -15,7 +15,7 @@ func (a *app) loadtest() *cobra.Command {
 		Use: "loadtest", Short: "Measure Pelton, side by side with River, on a private server", GroupID: groupRun,
 		Long: `Measure Pelton, side by side with River, on a private server that is started and removed again. The database of the other
 commands is not touched. With --json stdout is the report, one line; progress and tables go to stderr.`,
-	}, a.drain(), a.wake(), a.idle(), a.flowLoad())
+	}, a.drain(), a.wake(), a.idle(), a.flowLoad(), a.burst())
 }
 
 func serverFlags(f *pflag.FlagSet, engines *[]string, bin *string, byDefault string) {
@@ -101,5 +101,22 @@ func (a *app) flowLoad() *cobra.Command {
 	f.IntVar(&c.Chain, "chain", 0, "jobs that follow each other (default 200)")
 	f.IntVar(&c.Rounds, "rounds", 0, "rounds (default 3)")
 	cmd.RunE = a.measure(f, func(ctx context.Context, out io.Writer) (any, error) { return loadtest.Flow(ctx, c, out) }, "nodes", "chain", "rounds")
+	return cmd
+}
+
+func (a *app) burst() *cobra.Command {
+	var c loadtest.BurstConfig
+	cmd := &cobra.Command{
+		Use: "burst", Short: "Have many schedules come due in the same second: the time from the tick to the start of its job",
+		Args: arguments(cobra.NoArgs),
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.PGBin, "postgres-bin", "", "`directory` of PostgreSQL's programs (default: looked for)")
+	f.IntVar(&c.Schedules, "schedules", 0, "schedules that are due in the same second (default 10000)")
+	f.IntVar(&c.Workers, "workers", 0, "jobs that run at once (default 1000)")
+	f.IntVar(&c.Rounds, "rounds", 0, "rounds (default 3)")
+	f.BoolVar(&c.Statements, "statements", false, "print the costliest statements")
+	cmd.RunE = a.measure(f, func(ctx context.Context, out io.Writer) (any, error) { return loadtest.Burst(ctx, c, out) },
+		"schedules", "workers", "rounds")
 	return cmd
 }

@@ -220,6 +220,19 @@ nodes:
 	}, "old runs and versions to be swept away")
 }
 
+// runSchedules stores, fires and changes schedules as a role.
+func runSchedules(t *testing.T, mine *shell) {
+	t.Helper()
+	mine.ok("schedule", "put", "s", "--every", "1s", "--kind", "noop")
+	pgtest.Eventually(t, patience, func() bool { return len(mine.lines("schedule", "ticks", "s", "--outcome", "fired")) > 0 }, "a tick to be fired")
+	mine.ok("schedule", "put", "s", "--cron", "@hourly", "--kind", "noop")
+	mine.ok("schedule", "trigger", "s")
+	mine.ok("schedule", "backfill", "s", "--from", "2026-01-01", "--to", "2026-01-01T03:00")
+	for _, line := range []string{"pause s", "resume s", "list", "show s", "backfill list", "delete s"} {
+		mine.ok(append([]string{"schedule"}, strings.Fields(line)...)...)
+	}
+}
+
 // The role that works and operates can do both, and without the rights that it is asked for nothing starts.
 func TestRoleThatWorksAndOperates(t *testing.T) {
 	t.Parallel()
@@ -255,6 +268,7 @@ func TestRoleThatWorksAndOperates(t *testing.T) {
 	mine.waitState(later, "completed")
 	mine.ok("job", "delete", later)
 	runFlows(t, mine)
+	runSchedules(t, mine)
 	for line := range strings.Lines(server.err.String()) {
 		if strings.Contains(line, "permission denied") && !strings.Contains(line, `"duty":"keeper"`) { // partitions are the owner's
 			t.Errorf("the server complains: %s", line)
@@ -268,6 +282,10 @@ func TestRoleThatWorksAndOperates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := s.pool().Exec(t.Context(), `REVOKE INSERT ON pelton.schedule_tick FROM `+role.User.Username()); err != nil {
+		t.Fatal(err)
+	}
+	mine.fails(exitFailed, `lacks rights in schema "pelton": INSERT on schedule_tick; grant them`, "server", "--listen", "127.0.0.1:0")
 	if _, err := s.pool().Exec(t.Context(), `REVOKE INSERT ON pelton.job_attempt FROM `+role.User.Username()+`;
 		REVOKE USAGE ON SEQUENCE pelton.job_log_id_seq FROM `+role.User.Username()); err != nil {
 		t.Fatal(err)

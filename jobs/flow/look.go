@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"time"
 
 	"github.com/peltonq/pelton/internal/service"
 	"github.com/peltonq/pelton/jobs/flow/internal/decide"
@@ -148,6 +150,18 @@ func (c *Client) Why(ctx context.Context, run int64, path string) (string, error
 	n := l.machine.Number(path)
 	if n == decide.None {
 		return "", fmt.Errorf("run %d of flow %s has no node %q: %w", run, r.Flow, path, ErrNotFound)
+	}
+	if l.rows[n].JobID == nil || l.machine.Node(n).Status != decide.Queued {
+		return l.machine.Why(n), nil
+	}
+	tried, err := c.store.Tried(ctx, run)
+	if err != nil {
+		return "", fmt.Errorf("run %d: %w", run, err)
+	}
+	for _, a := range slices.Backward(tried) {
+		if int(a.No) == n && a.RetryAt != nil {
+			return fmt.Sprintf("attempt %d %s and the next is due at %s: %s", a.Attempt, a.Outcome, a.RetryAt.UTC().Format(time.RFC3339), text(a.Error)), nil
+		}
 	}
 	return l.machine.Why(n), nil
 }

@@ -16,9 +16,15 @@ func TestPushAndItsAuditAreOne(t *testing.T) {
 	if _, err := h.flows.Push(t.Context(), "p", yaml(t, chain)); err == nil || !strings.Contains(err.Error(), "no audit today") {
 		t.Errorf("push without an audit: %v", err)
 	}
+	_, err = h.pool.Exec(t.Context(), `DROP TRIGGER refuse ON pelton.audit;
+		CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON pelton.flow_version DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()`)
+	must(t, err)
+	if _, err := h.flows.Push(t.Context(), "p", yaml(t, chain)); err == nil {
+		t.Error("a push whose commit fails is done")
+	}
 	var versions, rows int
 	must(t, h.pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM pelton.flow_version),
-		(SELECT count(*) FROM pelton.audit WHERE action = 'flow.push' AND target = 'project p' AND after @> '{"version": 1}')`).Scan(&versions, &rows))
+		(SELECT count(*) FROM pelton.audit WHERE action = 'flow.push' AND target = 'project p')`).Scan(&versions, &rows))
 	if versions != 1 || rows != 1 {
 		t.Errorf("%d versions and %d audit rows, want one of each", versions, rows)
 	}

@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -46,8 +47,11 @@ nodes:
 	if n.RetryAt == nil || n.RetryAt.Sub(n.Tried[0].EndedAt) < time.Hour {
 		t.Errorf("its retry is due at %v", n.RetryAt)
 	}
+	why, err := h.flows.Why(t.Context(), run, "a")
+	must(t, err)
+	equal(t, "why", why, fmt.Sprintf("attempt 0 errored and the next is due at %s: this job was to fail", n.RetryAt.UTC().Format(time.RFC3339)))
 	job := *n.JobID
-	_, err := h.jobs.JobRetry(t.Context(), job)
+	_, err = h.jobs.JobRetry(t.Context(), job)
 	must(t, err)
 	h.attempts(run, "a", 2)
 	see("QUEUED", 1, 2)

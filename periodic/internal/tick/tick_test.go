@@ -2,7 +2,7 @@ package tick
 
 import (
 	"time"
-	_ "time/tzdata" // the zones are those of the binary, wherever the tests run
+	_ "time/tzdata" // for hosts without files of zones; where there are files, Go takes these first
 
 	"github.com/peltonq/pelton/periodic/internal/expr"
 )

@@ -1,0 +1,313 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/peltonq/pelton/internal/pgtest"
+)
+
+// previewed are the ticks that preview prints, "at note" each.
+func (s *shell) previewed(args ...string) []string {
+	s.t.Helper()
+	var ticks []string
+	for _, v := range as[[]any](s.t, s.object(append([]string{"schedule", "preview"}, args...)...)["ticks"]) {
+		tick := as[map[string]any](s.t, v)
+		if len(tick) != 2 {
+			s.t.Errorf("a tick has other fields than at and note: %v", tick)
+		}
+		ticks = append(ticks, strings.TrimSpace(fmt.Sprint(tick["at"], " ", tick["note"])))
+	}
+	return ticks
+}
+
+// S4, as preview shows it. It needs no database.
+func TestSchedulePreview(t *testing.T) {
+	t.Parallel()
+	s := shellOn(t, "postgres://nobody@127.0.0.1:1/nothing")
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{
+			[]string{"30 2 * * *", "--tz", "America/New_York", "--from", "2026-03-07", "-n", "3"},
+			[]string{"2026-03-07T02:30:00-05:00", "2026-03-08T03:00:00-04:00 moved", "2026-03-09T02:30:00-04:00"},
+		},
+		{
+			[]string{"30 2 * * *", "--tz", "America/New_York", "--from", "2026-10-31", "-n", "3"},
+			[]string{"2026-10-31T02:30:00-04:00", "2026-11-01T02:30:00-05:00", "2026-11-02T02:30:00-05:00"},
+		},
+		{
+			[]string{"30 1 * * *", "--tz", "America/New_York", "--from", "2026-10-31", "-n", "4"},
+			[]string{"2026-10-31T01:30:00-04:00", "2026-11-01T01:30:00-04:00", "2026-11-01T01:30:00-05:00 dropped (repeat)", "2026-11-02T01:30:00-05:00"},
+		},
+		{
+			[]string{"30 1 * * *", "--tz", "America/New_York", "--from", "2026-11-01", "-n", "2", "--dst-overlap", "last"},
+			[]string{"2026-11-01T01:30:00-04:00 dropped (repeat)", "2026-11-01T01:30:00-05:00"},
+		},
+		{
+			[]string{"30 1 * * *", "--tz", "America/New_York", "--from", "2026-11-01", "-n", "2", "--dst-overlap", "both"},
+			[]string{"2026-11-01T01:30:00-04:00", "2026-11-01T01:30:00-05:00"},
+		},
+		{
+			[]string{"30 2 * * *", "--tz", "America/New_York", "--from", "2026-03-08T01:00", "-n", "2", "--dst-gap", "skip"},
+			[]string{"2026-03-08T03:00:00-04:00 dropped (gap)", "2026-03-09T02:30:00-04:00"},
+		},
+		{
+			[]string{"15 2 * * *", "--tz", "Australia/Lord_Howe", "--from", "2026-10-03", "-n", "3"},
+			[]string{"2026-10-03T02:15:00+10:30", "2026-10-04T02:30:00+11:00 moved", "2026-10-05T02:15:00+11:00"},
+		},
+		{
+			[]string{"45 1 * * *", "--tz", "Australia/Lord_Howe", "--from", "2026-04-05", "-n", "2"},
+			[]string{"2026-04-05T01:45:00+11:00", "2026-04-05T01:45:00+10:30 dropped (repeat)"},
+		},
+		{
+			[]string{"0 12 * * *", "--tz", "Pacific/Apia", "--from", "2011-12-29", "-n", "3"},
+			[]string{"2011-12-29T12:00:00-10:00", "2011-12-31T00:00:00+14:00 moved", "2011-12-31T12:00:00+14:00"},
+		},
+		{
+			[]string{"0 0 18 L * ?", "--from", "2026-02-01T00:00:00Z", "-n", "2"},
+			[]string{"2026-02-28T18:00:00Z", "2026-03-31T18:00:00Z"},
+		},
+		{
+			[]string{"20 */4 * * *", "--tz", "Europe/Berlin", "--from", "2026-03-28T22:00:00Z", "-n", "3"},
+			[]string{"2026-03-29T00:20:00+01:00", "2026-03-29T04:20:00+02:00", "2026-03-29T08:20:00+02:00"},
+		},
+		{
+			[]string{"0 7-8 * * *", "--tz", "Europe/Berlin", "--from", "2026-10-25", "-n", "3"},
+			[]string{"2026-10-25T07:00:00+01:00", "2026-10-25T08:00:00+01:00", "2026-10-26T07:00:00+01:00"},
+		},
+		{[]string{"0 0 12 1 1 ? 2027", "--from", "2028-01-01"}, nil},
+	} {
+		if got := s.previewed(c.args...); fmt.Sprint(got) != fmt.Sprint(c.want) {
+			t.Errorf("preview %v:\n got %q\nwant %q", c.args, got, c.want)
+		}
+	}
+	if got := s.ok("schedule", "preview", "30 1 * * *", "--tz", "America/New_York", "--from", "2026-11-01", "-n", "2"); !strings.Contains(got, "(2026-11-01T01:30:00-05:00)") ||
+		!strings.Contains(got, "does not run") {
+		t.Errorf("for people: %s", got)
+	}
+	for says, args := range map[string][]string{
+		"day of month: 32 is above 31": {"0 0 32 * *"},
+		"never comes in February":      {"0 0 30 2 *"},
+		"Europe/Nowhere":               {"@daily", "--tz", "Europe/Nowhere"},
+		"next or skip":                 {"@daily", "--dst-gap", "nxt"},
+		"first, last or both":          {"@daily", "--dst-overlap", "twice"},
+		"RFC 3339":                     {"@daily", "--from", "yesterday"},
+		"want 1 to":                    {"@daily", "-n", "0"},
+	} {
+		s.fails(exitUsage, says, append([]string{"schedule", "preview"}, args...)...)
+	}
+}
+
+func TestSchedulesFromTheCommandLine(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	launch(t, []string{"DATABASE_URL=" + s.url}, append([]string{"server", "--worker", "--listen", "", "--json"}, quick...)...).started()
+	made := s.object("schedule", "put", "second", "--every", "1s", "--kind", "noop", "--description", "for the test", "--missed", "all:3:1h")
+	if made["change"] != "created" {
+		t.Errorf("put: %v", made)
+	}
+	fields(t, as[map[string]any](t, made["schedule"]), "id", "name", "every", "job", "missed", "version", "next_at", "paused_at", "last_tick")
+	pgtest.Eventually(t, patience, func() bool { return len(s.lines("schedule", "ticks", "second", "--outcome", "fired")) >= 2 }, "two ticks")
+	tick := s.lines("schedule", "ticks", "second", "--limit", "1")[0]
+	fields(t, tick, "at", "n", "source", "outcome", "job_id", "decided_at")
+	s.waitState(fmt.Sprint(tick["job_id"]), "completed")
+
+	if got := s.ok("schedule", "put", "nightly", "--cron", "30 2 * * *", "--tz", "America/New_York", "--kind", "noop"); !strings.Contains(got, "schedule nightly created, next 2") {
+		t.Errorf("put: %s", got)
+	}
+	if got := s.ok("schedule", "put", "nightly", "--cron", "30 2 * * *", "--tz", "America/New_York", "--kind", "noop"); !strings.Contains(got, "unchanged") {
+		t.Errorf("put again: %s", got)
+	}
+	if got := s.ok("schedule", "show", "nightly"); !strings.Contains(got, "to come:") || !strings.Contains(got, "America/New_York") {
+		t.Errorf("show: %s", got)
+	}
+	if got := s.ok("schedule", "pause", "second"); !strings.Contains(got, "is paused") {
+		t.Errorf("pause: %s", got)
+	}
+	if got := s.lines("schedule", "list", "--paused"); len(got) != 1 || got[0]["name"] != "second" || got[0]["paused_why"] != "person" {
+		t.Errorf("paused: %v", got)
+	}
+	if got := s.ok("schedule", "list"); !strings.Contains(got, "30 2 * * * America/New_York") || !strings.Contains(got, "every 1s") {
+		t.Errorf("list: %s", got)
+	}
+	if got := s.object("schedule", "resume", "second"); got["paused_at"] != nil || got["next_at"] == nil {
+		t.Errorf("resume: %v", got)
+	}
+	triggered := as[map[string]any](t, s.object("schedule", "trigger", "nightly")["tick"])
+	s.waitState(fmt.Sprint(triggered["job_id"]), "completed")
+	s.ok("schedule", "delete", "second")
+	audited := fmt.Sprint(s.lines("audit", "list", "--target", "schedule second"))
+	for _, action := range []string{"schedule.put", "schedule.pause", "schedule.resume", "schedule.delete"} {
+		if !strings.Contains(audited, action) {
+			t.Errorf("%s is not audited: %s", action, audited)
+		}
+	}
+
+	s.fails(exitNotFound, `did you mean "nightly"?`, "schedule", "show", "nigthly")
+	s.fails(exitUsage, `did you mean "queue"?`, "schedule", "put", "x", "--cron", "@daily", "--kind", "noop", "--overlap", "que")
+	s.fails(exitUsage, "skip, latest, all:N", "schedule", "put", "x", "--cron", "@daily", "--kind", "noop", "--missed", "most")
+	s.fails(exitUsage, "hour: 25 is above 23", "schedule", "put", "x", "--cron", "0 25 * * *", "--kind", "noop")
+	s.fails(exitUsage, "none are given", "schedule", "put", "x", "--kind", "noop")
+	s.fails(exitUsage, "has passed", "schedule", "put", "x", "--at", "2020-01-01T00:00:00Z", "--kind", "noop")
+	s.fails(exitUsage, "--kind, or a flow", "schedule", "put", "x", "--cron", "@daily")
+	s.fails(exitUsage, "goes with --flow", "schedule", "put", "x", "--cron", "@daily", "--kind", "noop", "--param", "a=b")
+	s.fails(exitUsage, "goes with --kind", "schedule", "put", "x", "--cron", "@daily", "--flow", "p/f", "--args", "{}")
+	s.fails(exitUsage, "fired, skipped, failed", "schedule", "ticks", "nightly", "--outcome", "gone")
+	s.fails(exitUsage, `did you mean "pause"?`, "schedule", "puase", "nightly")
+	s.fails(exitUsage, "in the future", "schedule", "backfill", "nightly", "--from", "2026-01-01", "--to", "2126-01-01")
+	s.fails(exitUsage, "before it begins", "schedule", "backfill", "nightly", "--from", "2025-02-01", "--to", "2025-01-01")
+	s.fails(exitUsage, "--from and --to", "schedule", "backfill", "nightly")
+	s.fails(exitNotFound, "no backfill 77", "schedule", "backfill", "show", "77")
+}
+
+func TestBackfillFromTheCommandLine(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	launch(t, []string{"DATABASE_URL=" + s.url}, append([]string{"server", "--worker", "--listen", "", "--json"}, quick...)...).started()
+	s.ok("schedule", "put", "daily", "--cron", "30 2 * * *", "--tz", "America/New_York", "--kind", "noop")
+	done := s.object("schedule", "backfill", "daily", "--from", "2026-03-07", "--to", "2026-03-10", "--parallel", "2")
+	if done["status"] != "completed" || fmt.Sprint(done["succeeded"]) != "3" { // on the 10th there is none by 0:00
+		t.Errorf("backfill: %v", done)
+	}
+	if got := s.ok("schedule", "ticks", "daily", "--source", "backfill"); !strings.Contains(got, "2026-03-08T07:00:00Z") || !strings.Contains(got, "moved") {
+		t.Errorf("ticks: %s", got)
+	}
+	s.ok("schedule", "put", "fails", "--cron", "@daily", "--kind", "command", "--args", `{"command":"false"}`, "--max-attempts", "1")
+	s.fails(exitFailed, "2 of its runs did not succeed", "schedule", "backfill", "fails", "--from", "2026-01-01", "--to", "2026-01-02")
+	id := strings.TrimSpace(s.ok("schedule", "backfill", "daily", "--from", "2026-01-01", "--to", "2026-06-01", "--all", "--no-wait"))
+	if got := s.object("schedule", "backfill", "cancel", id); got["status"] != "cancelled" && got["status"] != "completed" {
+		t.Errorf("cancel: %v", got)
+	}
+	if got := s.lines("schedule", "backfill", "list", "daily"); len(got) != 2 {
+		t.Errorf("list: %v", got)
+	}
+}
+
+// Schedulers are killed at random while a backfill goes on, each replaced by another: every tick has exactly one run.
+func TestBackfillOverKills(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	env := []string{"DATABASE_URL=" + s.url}
+	serve := func(args ...string) *process {
+		return launch(t, env, append(append(args, "--json", "--lease", "3s"), quick...)...)
+	}
+	serve("worker", "--queues", "default:20").started()
+	servers := []*process{serve("server", "--listen", ""), serve("server", "--listen", "")}
+	s.ok("schedule", "put", "x", "--cron", "*/5 * * * *", "--kind", "noop")
+	id := strings.TrimSpace(s.ok("schedule", "backfill", "x", "--from", "2026-01-01T00:00:00Z", "--to", "2026-01-02T00:00:00Z", "--parallel", "5", "--no-wait"))
+	running := func() (is bool) {
+		pgtest.Retry(t, patience, func(ctx context.Context) error {
+			return s.pool().QueryRow(ctx, `SELECT status = 'running' FROM pelton.schedule_backfill`).Scan(&is)
+		})
+		return is
+	}
+	kills := 0
+	for ; running() && kills < 20; kills++ {
+		victim := rand.N(len(servers))
+		<-time.After(rand.N(700 * time.Millisecond))
+		servers[victim].kill()
+		servers[victim] = serve("server", "--listen", "")
+	}
+	pgtest.Eventually(t, 3*patience, func() bool { return !running() }, "the backfill to end")
+	got := s.object("schedule", "backfill", "show", id)
+	if fmt.Sprintf("%v %v %v %v", got["started"], got["succeeded"], got["failed"], got["live"]) != "289 289 0 0" {
+		t.Errorf("of 289 ticks: %v", got)
+	}
+	var jobs, ticks, wrong int
+	err := s.pool().QueryRow(t.Context(), `SELECT (SELECT count(*) FROM pelton.job WHERE kind = 'noop'), (SELECT count(DISTINCT at) FROM pelton.schedule_tick WHERE source = 'backfill'),
+		(SELECT count(*) FROM (SELECT at, lag(at) OVER (ORDER BY job_id) AS before FROM pelton.schedule_tick WHERE source = 'backfill') o WHERE at < before)`).
+		Scan(&jobs, &ticks, &wrong)
+	if err != nil || jobs != 289 || ticks != 289 || wrong != 0 {
+		t.Errorf("%d jobs of %d ticks, %d out of order (%v)", jobs, ticks, wrong, err)
+	}
+	t.Logf("%d kills", kills)
+}
+
+// A push makes schedules of triggers and keeps them in step.
+func TestPushWithSchedule(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	push := func(trigger string, args ...string) map[string]any {
+		t.Helper()
+		dir := t.TempDir()
+		text := trigger + "\nnodes:\n  - {name: a, type: noop}\n"
+		for name, text := range map[string]string{"p.project": "azkaban-flow-version: 2.0\n", "f.flow": text} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return s.object(append([]string{"flow", "push", dir, "--project", "p"}, args...)...)
+	}
+	change := func(doc map[string]any) string {
+		t.Helper()
+		list := as[[]any](t, doc["schedules"])
+		if len(list) != 1 {
+			t.Fatalf("schedules: %v", list)
+		}
+		one := as[map[string]any](t, list[0])
+		return fmt.Sprint(one["name"], " ", one["change"])
+	}
+	const daily, weekly = "trigger:\n  schedule: {type: cron, value: 0 0 1 ? * *}", "trigger:\n  schedule: {type: cron, value: 0 0 1 ? * 2}"
+	if doc := push(daily); doc["schedules"] != nil || !strings.Contains(fmt.Sprint(doc["notes"]), "--with-schedule") {
+		t.Errorf("without the flag: %v", doc)
+	}
+	if n := len(s.lines("schedule", "list")); n != 0 {
+		t.Errorf("without the flag %d schedules were made", n)
+	}
+	with := []string{"--with-schedule", "--tz", "Europe/Berlin"}
+	if got := change(push(daily, with...)); got != "p/f created" {
+		t.Errorf("first: %s", got)
+	}
+	if got := change(push(daily, "--with-schedule")); got != "p/f unchanged" {
+		t.Errorf("the same again: %s", got)
+	}
+	if got := change(push(weekly, with...)); got != "p/f changed" {
+		t.Errorf("changed: %s", got)
+	}
+	e := s.object("schedule", "show", "p/f")
+	if e["cron"] != "quartz:0 0 1 ? * 2" || e["time_zone"] != "Europe/Berlin" {
+		t.Errorf("schedule: %v", e)
+	}
+	if got := change(push("", with...)); !strings.HasPrefix(got, "p/f paused") {
+		t.Errorf("removed: %s", got)
+	}
+	if got := change(push(weekly, with...)); got != "p/f resumed" {
+		t.Errorf("there again: %s", got)
+	}
+	s.ok("schedule", "pause", "p/f")
+	if got := change(push(weekly, with...)); got != "p/f unchanged" {
+		t.Errorf("paused by a person: %s", got)
+	}
+	if e := s.object("schedule", "show", "p/f"); e["paused_at"] == nil {
+		t.Error("a push ended a person's pause")
+	}
+	dir := project(t, "trigger:\n  schedule: {type: cron, value: 0 0 0 31 2 ?}\nnodes:\n  - {name: a, type: noop}\n")
+	s.fails(exitUsage, "never comes in February", "flow", "push", dir, "--project", "new", "--with-schedule")
+	if got := s.lines("flow", "list", "--project", "new"); len(got) != 0 {
+		t.Errorf("in spite of the fault there is %v", got)
+	}
+}
+
+// A schedule runs a flow, which is told its tick.
+func TestScheduleOfAFlow(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	launch(t, []string{"DATABASE_URL=" + s.url}, append([]string{"server", "--worker", "--listen", "", "--json", "--files-dir", t.TempDir()}, quick...)...).started()
+	s.ok("flow", "push", project(t, "nodes:\n  - {name: a, type: command, config: {command: 'echo ${schedule.name} at ${schedule.time} for ${day}'}}\n"), "--project", "p")
+	s.ok("schedule", "put", "f", "--cron", "0 3 * * *", "--tz", "Europe/Berlin", "--flow", "p/f", "--param", "day=today")
+	s.ok("schedule", "backfill", "f", "--from", "2026-07-01", "--to", "2026-07-02")
+	run := fmt.Sprint(s.lines("schedule", "ticks", "f")[0]["run_id"])
+	if got := s.ok("flow", "logs", run, "a"); got != "f at 2026-07-01T03:00:00+02:00 for today\n" {
+		t.Errorf("the node printed %q", got)
+	}
+	s.ok("schedule", "put", "lost", "--cron", "@daily", "--flow", "p/nobody")
+	s.fails(exitFailed, "no flow", "schedule", "trigger", "lost")
+}
