@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/schema"
 )
 
@@ -18,33 +19,76 @@ const (
 	scrapesAtOnce = 10
 )
 
-func (s *Server) routes() http.Handler {
+// routes are all that is answered. What is in private is for actors only (access.FromContext), and checks their roles itself; own: only
+// this machine can reach the server.
+func (s *Server) routes(own bool) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.InstrumentMetricHandler(s.config.Metrics.registry,
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") })
+	metrics := promhttp.InstrumentMetricHandler(s.config.Metrics.registry,
 		promhttp.HandlerFor(s.config.Metrics.registry, promhttp.HandlerOpts{
 			ErrorLog: promLog{s}, ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: scrapesAtOnce,
-		})))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok") })
-	mux.HandleFunc("GET /readyz", s.ready)
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		text(w, http.StatusOK, "Pelton\n\n/metrics  for Prometheus\n/healthz  the process answers\n/readyz   the database answers, and the client has started")
-	})
-	return mux
+		}))
+	if s.guard == nil {
+		mux.Handle("GET /metrics", metrics)
+		mux.Handle("GET /readyz", s.ready(func(*http.Request) bool { return true }))
+		mux.HandleFunc("GET /{$}", s.index)
+		return securityHeaders(mux)
+	}
+	shown := own && !s.config.BehindProxy || s.config.InsecureListen
+	if !shown {
+		metrics = s.guard.Authenticate(s.guard.Require(access.Viewer, "")(metrics))
+	}
+	mux.Handle("GET /metrics", metrics)
+	mux.Handle("GET /readyz", s.ready(func(r *http.Request) bool {
+		actor, err := s.guard.Identify(r)
+		return shown || err == nil && actor.May(access.Viewer, "")
+	}))
+	s.routeLogin(mux)
+	private := http.NewServeMux()
+	s.routePrivate(private)
+	mux.Handle("/", s.guard.Authenticate(private))
+	return securityHeaders(s.guard.Protect(mux))
 }
 
-// ready tells whether this process can do its work, and if not, why.
-func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+// routePrivate adds what is for actors only.
+func (s *Server) routePrivate(mux *http.ServeMux) {
+	mux.HandleFunc("GET /{$}", s.index)
+	mux.HandleFunc("GET /whoami", func(w http.ResponseWriter, r *http.Request) {
+		actor, _ := access.FromContext(r.Context())
+		text(w, http.StatusOK, actor.Name)
+	})
+}
+
+func (s *Server) index(w http.ResponseWriter, _ *http.Request) {
+	text(w, http.StatusOK, "Pelton\n\n/metrics  for Prometheus\n/healthz  the process answers\n/readyz   the database answers, and the client has started")
+}
+
+// ready tells whether this process can do its work, and those who may know, why not.
+func (s *Server) ready(mayKnow func(*http.Request) bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		why := s.notReady(r.Context())
+		switch {
+		case why == "":
+			text(w, http.StatusOK, "ok")
+		case mayKnow(r):
+			text(w, http.StatusServiceUnavailable, why)
+		default:
+			text(w, http.StatusServiceUnavailable, "not ready")
+		}
+	})
+}
+
+// notReady is why this process cannot do its work; empty: it can.
+func (s *Server) notReady(ctx context.Context) string {
 	if reason := s.state.Load(); reason != nil {
-		text(w, http.StatusServiceUnavailable, *reason)
-		return
+		return *reason
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	if err := schema.Check(ctx, s.config.Pool, s.schemaName()); err != nil {
-		text(w, http.StatusServiceUnavailable, err.Error())
-		return
+		return err.Error()
 	}
-	text(w, http.StatusOK, "ok")
+	return ""
 }
 
 func (s *Server) schemaName() string {
@@ -57,7 +101,6 @@ func (s *Server) schemaName() string {
 // text answers with a line.
 func text(w http.ResponseWriter, status int, line string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = fmt.Fprintln(w, line) // nobody is left to tell

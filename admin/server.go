@@ -6,20 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/peltonq/pelton/admin/access"
 )
 
 // DefaultListen is where a server listens unless told otherwise.
 const DefaultListen = "127.0.0.1:8080"
-
-// ErrInsecureListen is returned by Start for an address that others can reach, unless Config.InsecureListen is set.
-var ErrInsecureListen = errors.New("address is not of this machine alone, and nobody is asked who they are")
 
 // Config says what a server shows, and where. Pool and Metrics are required.
 type Config struct {
@@ -35,19 +33,34 @@ type Config struct {
 	// Listen is the address, host:port. Defaults to 127.0.0.1:8080; port 0: any.
 	Listen string
 
-	// InsecureListen allows an address that other machines can reach.
+	// Access says who may do what; nil: there is nothing but metrics and health, which everybody may see who can reach them.
+	Access *access.Store
+
+	// InsecureListen allows an address that other machines can reach without TLS, and shows them the metrics.
 	InsecureListen bool
+
+	// TLSCert and TLSKey are files; both or none. They are read again when they have changed.
+	TLSCert, TLSKey string
+
+	// BehindProxy: a proxy is before the server and speaks TLS; what it says in X-Forwarded-For and X-Forwarded-Proto is believed.
+	BehindProxy bool
+
+	// PublicURL is how browsers reach the server, as https://pelton.example.com. OIDC needs it.
+	PublicURL string
+
+	// OIDC is a provider of logins; nil: none.
+	OIDC *access.OIDC
 
 	// Logger defaults to slog's default logger.
 	Logger *slog.Logger
 }
 
-// Server answers /metrics, /healthz and /readyz. Make it with NewServer.
+// Server answers /metrics, /healthz and /readyz, and with Config.Access what is for users. Make it with NewServer.
 type Server struct {
-	config  Config
-	handler http.Handler
-	state   atomic.Pointer[string] // why it is not ready, of the process itself; nil: it is
-	failed  chan error
+	config Config
+	guard  *access.Guard          // nil: no access
+	state  atomic.Pointer[string] // why it is not ready, of the process itself; nil: it is
+	failed chan error
 
 	mu     sync.Mutex
 	server *http.Server
@@ -62,10 +75,13 @@ func NewServer(config Config) (*Server, error) {
 	}
 	config.Listen = cmp.Or(config.Listen, DefaultListen)
 	config.Logger = cmp.Or(config.Logger, slog.Default())
+	if (config.TLSCert == "") != (config.TLSKey == "") {
+		return nil, errors.New("server: TLSCert and TLSKey belong together")
+	}
 	s := &Server{config: config, failed: make(chan error, 1)}
 	s.SetNotReady("the client has not started")
-	s.handler = s.routes()
-	return s, nil
+	_, err := s.newGuard(false) // is the configuration right?
+	return s, err
 }
 
 // SetReady says that the client of this process has started.
@@ -74,25 +90,28 @@ func (s *Server) SetReady() { s.state.Store(nil) }
 // SetNotReady says why this process is not ready, whatever the database says.
 func (s *Server) SetNotReady(reason string) { s.state.Store(&reason) }
 
-// Start listens and returns; requests are answered until Stop. Starting twice does no harm. The error is [ErrInsecureListen], or
-// that of the listener.
+// Start listens and returns; requests are answered until Stop. Starting twice does no harm. The error is [ErrInsecureListen],
+// [ErrNoAdmin], or that of the listener.
 func (s *Server) Start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.server != nil {
 		return nil
 	}
-	if err := s.checkAddress(ctx); err != nil {
-		return fmt.Errorf("listen on %q: %w", s.config.Listen, err)
+	secret, err := s.tlsConfig()
+	if err != nil {
+		return err
 	}
-	var listen net.ListenConfig
-	listener, err := listen.Listen(ctx, "tcp", s.config.Listen)
+	listener, own, err := s.listen(ctx)
 	if err != nil {
 		return fmt.Errorf("listen on %q: %w", s.config.Listen, err)
 	}
+	if s.guard, err = s.newGuard(own); err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	s.config.Metrics.Start(ctx)
 	server := &http.Server{
-		Handler: s.handler, ErrorLog: slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn),
+		Handler: s.routes(own), ErrorLog: slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn), TLSConfig: secret,
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 16 << 10,
 	}
@@ -100,7 +119,7 @@ func (s *Server) Start(ctx context.Context) error {
 	s.server, s.where, s.done = server, listener.Addr().String(), done
 	go func() {
 		defer close(done)
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := serve(server, listener); !errors.Is(err, http.ErrServerClosed) {
 			select {
 			case s.failed <- fmt.Errorf("serve on %q: %w", listener.Addr(), err):
 			default:
@@ -115,6 +134,18 @@ func (s *Server) Addr() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.where
+}
+
+// URL is where the server is reached on this machine; empty if it does not listen.
+func (s *Server) URL() string {
+	where := s.Addr()
+	switch {
+	case where == "":
+		return ""
+	case s.config.TLSCert != "":
+		return "https://" + where
+	}
+	return "http://" + where
 }
 
 // Failed delivers the error of a server that ended by itself.
@@ -135,28 +166,4 @@ func (s *Server) Stop(ctx context.Context) error {
 	s.config.Metrics.Stop()
 	s.server, s.where, s.done = nil, "", nil
 	return err
-}
-
-// checkAddress refuses what others can reach, unless that is wanted.
-func (s *Server) checkAddress(ctx context.Context) error {
-	host, _, err := net.SplitHostPort(s.config.Listen)
-	if err != nil {
-		return err
-	}
-	if s.config.InsecureListen {
-		return nil
-	}
-	if host == "" {
-		return ErrInsecureListen // all addresses
-	}
-	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	if err != nil {
-		return err
-	}
-	for _, a := range addresses {
-		if !a.Unmap().IsLoopback() {
-			return ErrInsecureListen
-		}
-	}
-	return nil
 }

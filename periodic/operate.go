@@ -109,9 +109,7 @@ func (v *verb) read(ctx context.Context, due store.Due) (*held, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := broken[due.ID]; errors.Is(err, errForgotten) {
-		return v.read(ctx, due)
-	} else if err != nil {
+	if err := broken[due.ID]; err != nil {
 		return nil, &unreadableError{due, err}
 	}
 	facts, err := v.c.store.Facts(ctx, v.tx, due.ID)

@@ -29,6 +29,14 @@ func TestSweep(t *testing.T) {
 		`INSERT INTO pelton.floor (at, relation, settled, instance, follows) VALUES
 			(now() - interval '5 h', 'job_ready', 1, now(), 0), (now() - interval '2 h', 'job_ready', 2, now(), 1),
 			(now() - interval '5 h', 'job_scheduled', 1, now(), 0), (now() - interval '1 min', 'job_scheduled', 2, now(), 3)`,
+		`INSERT INTO pelton.access_user (name) VALUES ('u')`,
+		`INSERT INTO pelton.access_session (hash, user_id, expires_at, address) SELECT convert_to(x.name, 'UTF8'), id, now() + at, 'a'
+			FROM pelton.access_user, (VALUES ('keep', interval '1 h'), ('gone', interval '-1 s')) x(name, at)`,
+		`INSERT INTO pelton.access_failure (key, count, at, free_at) VALUES ('keep', 1, now() - interval '23 h', now()), ('x', 1, now() - interval '25 h', now())`,
+		`INSERT INTO pelton.access_token (hash, user_id, name, project, role, expires_at, revoked_at)
+			SELECT convert_to(n::text, 'UTF8'), id, t.name, '*', 'viewer', now() - ended, now() - revoked
+			FROM pelton.access_user, (VALUES (1, 'keep', interval '-9 d', NULL), (2, 'keep', interval '55 d', NULL), (3, 'x', interval '65 d', NULL),
+				(4, 'x', interval '-9 d', interval '65 d'), (5, 'keep', interval '-9 d', interval '55 d')) t(n, name, ended, revoked)`,
 		`INSERT INTO pelton.job_sleeper (line, executor, at) VALUES ('a', 1, now() - interval '2 min'), ('keep', 1, now())`,
 	} {
 		mustExec(t, pool, sql)
@@ -45,14 +53,17 @@ func TestSweep(t *testing.T) {
 		deleted, left int
 		keep          string
 	}{
-		"job_dead":    {6, 5, "kind = 'keep'"},
-		"audit":       {2441, 5, "target = 'keep'"},
-		"executor":    {2, 3, "name = 'keep'"},
-		"floor":       {2, 2, "settled = 2"},
-		"job_sleeper": {1, 1, "line = 'keep'"},
-		"job_change":  {1, 1, "queue = 'keep'"},
-		"job_void":    {2, 2, "EXISTS (SELECT FROM pelton.job WHERE id = job_id)"},
-		"job_unique":  {1, 1, "key = 'keep'"},
+		"job_dead":       {6, 5, "kind = 'keep'"},
+		"audit":          {2441, 5, "target = 'keep'"},
+		"executor":       {2, 3, "name = 'keep'"},
+		"floor":          {2, 2, "settled = 2"},
+		"job_sleeper":    {1, 1, "line = 'keep'"},
+		"access_session": {1, 1, "hash = 'keep'"},
+		"access_failure": {1, 1, "key = 'keep'"},
+		"access_token":   {2, 3, "name = 'keep'"},
+		"job_change":     {1, 1, "queue = 'keep'"},
+		"job_void":       {2, 2, "EXISTS (SELECT FROM pelton.job WHERE id = job_id)"},
+		"job_unique":     {1, 1, "key = 'keep'"},
 	} {
 		left, kept := count(t, pool, "pelton."+table), count(t, pool, "pelton."+table+" WHERE "+want.keep)
 		if report.Deleted[table] != want.deleted || left != want.left || kept != want.left {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/peltonq/pelton/jobs/flow/internal/bundle"
+	"github.com/peltonq/pelton/jobs/flow/internal/draft"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 	"github.com/peltonq/pelton/jobs/flow/internal/project"
 	"github.com/peltonq/pelton/jobs/flow/internal/store"
@@ -69,18 +70,18 @@ func (c *Client) push(ctx context.Context, name, path string, keep bool) (*PushR
 	if err != nil {
 		return nil, err
 	}
-	b, faults, err := bundle.Open(path, bundle.Limits{})
+	b, unreadable, err := bundle.Open(path, bundle.Limits{})
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
-	report := &PushReport{Faults: append([]Fault{}, faults...), Notes: []Fault{}}
+	report := &PushReport{Faults: append([]Fault{}, unreadable...), Notes: []Fault{}}
 	if b == nil {
-		return report, &FaultsError{name, faults}
+		return report, &FaultsError{name, report.Faults}
 	}
 	defer b.Close() //nolint:errcheck // only read
 	p, faults, notes := project.Read(b, project.Options{Types: types, MaxXms: c.heaps.xms, MaxXmx: c.heaps.xmx})
-	report.Faults, report.Notes = append(report.Faults, faults...), append(report.Notes, notes...)
-	if p == nil {
+	report.Faults, report.Notes = draft.Sorted(append(report.Faults, faults...)), append(report.Notes, notes...)
+	if len(report.Faults) > 0 {
 		return report, &FaultsError{name, report.Faults}
 	}
 	for _, f := range p.Flows {

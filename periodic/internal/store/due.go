@@ -49,14 +49,15 @@ func dues(rows []dueRow, err error) ([]Due, error) {
 	return list, err
 }
 
-// Claim locks at most n schedules that are due, from the floor on, and as many of those that only this process can fire.
-func (s *Store) Claim(ctx context.Context, tx pgx.Tx, floor int64, codes []string, n int) ([]Due, error) {
-	list, err := dues(all[dueRow](ctx, s, tx, "claim", floor, n))
-	if err != nil || len(codes) == 0 {
-		return list, err
+// Claim locks at most n schedules that are due: those that only this process can fire first, which are few, and then others, from the floor on.
+func (s *Store) Claim(ctx context.Context, tx pgx.Tx, floor int64, codes []string, n int) (own []Due, err error) {
+	if len(codes) > 0 {
+		if own, err = dues(all[dueRow](ctx, s, tx, "claim_own", codes, n)); err != nil || len(own) == n {
+			return own, err
+		}
 	}
-	own, err := dues(all[dueRow](ctx, s, tx, "claim_own", codes, n))
-	return append(list, own...), err
+	others, err := dues(all[dueRow](ctx, s, tx, "claim", floor, n-len(own)))
+	return append(own, others...), err
 }
 
 // Lock locks schedules, due or not.

@@ -41,7 +41,7 @@ func New(pool *pgxpool.Pool, schema string) *Store {
 // Limits of one transaction.
 type Limits struct {
 	Lock time.Duration // longest wait for one lock
-	Head bool          // it reads the head of schedule_due, whose statistics say nothing
+	Head bool          // it reads the head of schedule_due, whose statistics say nothing, and a few rows by their keys: no other plan will do
 }
 
 // Tx runs fn in a READ COMMITTED transaction and commits if it returns nil.
@@ -60,7 +60,8 @@ func (s *Store) Tx(ctx context.Context, limits Limits, fn func(tx pgx.Tx) error)
 }
 
 const setLimits = "SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', '60s', true)," +
-	" set_config('enable_seqscan', $2, true), set_config('enable_bitmapscan', $2, true)"
+	" set_config('enable_seqscan', $2, true), set_config('enable_bitmapscan', $2, true)," +
+	" set_config('enable_hashjoin', $2, true), set_config('enable_mergejoin', $2, true)"
 
 // all reads rows into structs by position.
 func all[T any](ctx context.Context, s *Store, db DB, name string, args ...any) ([]T, error) {

@@ -1,0 +1,2 @@
+-- Takes back the one try that was counted for an address, which has succeeded. Those of others stay.
+UPDATE pelton.access_failure SET count = greatest(count - 1, 0), free_at = least(free_at, clock_timestamp()) WHERE key = $1

@@ -1,0 +1,93 @@
+package admin
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"html/template"
+	"mime"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/peltonq/pelton/admin/access"
+)
+
+// loginBytes bounds the body of a login.
+const loginBytes = 64 << 10
+
+//go:embed login.html
+var loginText string
+
+// loginPage is plain: a form, without anything that would have to be loaded.
+var loginPage = template.Must(template.New("login").Parse(loginText))
+
+// loginForm is what the page shows.
+type loginForm struct {
+	Name, Next, Error string
+	OIDC              bool
+}
+
+// routeLogin adds what is open to everybody: how to log in.
+func (s *Server) routeLogin(mux *http.ServeMux) {
+	mux.HandleFunc("GET "+access.LoginPath, func(w http.ResponseWriter, r *http.Request) {
+		s.showLogin(w, http.StatusOK, loginForm{Next: r.FormValue("next")})
+	})
+	mux.Handle("POST "+access.LoginPath, limitBody(loginBytes, http.HandlerFunc(s.login)))
+	mux.Handle("POST /logout", limitBody(loginBytes, http.HandlerFunc(s.logout)))
+	mux.HandleFunc("GET /login/oidc", s.guard.LoginOIDC)
+	mux.HandleFunc("GET "+access.CallbackPath, s.guard.CallbackOIDC)
+}
+
+func (s *Server) showLogin(w http.ResponseWriter, status int, form loginForm) {
+	form.OIDC = s.guard.HasOIDC()
+	form.Next = access.SafeNext(form.Next)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	if err := loginPage.Execute(w, form); err != nil {
+		s.config.Logger.Debug("login page", "error", err) // the browser has gone
+	}
+}
+
+// login takes a form from a browser, or JSON from a program: {"name": ..., "password": ...}.
+func (s *Server) login(w http.ResponseWriter, r *http.Request) {
+	var in struct{ Name, Password, Next string }
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	form := kind != "application/json"
+	var err error
+	if form {
+		if err = r.ParseForm(); err == nil {
+			in.Name, in.Password, in.Next = r.PostForm.Get("name"), r.PostForm.Get("password"), r.PostForm.Get("next")
+		}
+	} else {
+		err = json.NewDecoder(r.Body).Decode(&in)
+	}
+	if err != nil {
+		http.Error(w, "the login cannot be read: want a form or JSON with name and password", http.StatusBadRequest)
+		return
+	}
+	err = s.guard.Login(w, r, in.Name, in.Password)
+	limited, waits := errors.AsType[*access.LimitedError](err)
+	switch {
+	case form && waits:
+		w.Header().Set("Retry-After", strconv.Itoa(int((limited.After+time.Second-1)/time.Second)))
+		s.showLogin(w, http.StatusTooManyRequests, loginForm{Name: in.Name, Next: in.Next, Error: err.Error()})
+	case form && errors.Is(err, access.ErrLogin):
+		s.showLogin(w, http.StatusUnauthorized, loginForm{Name: in.Name, Next: in.Next, Error: err.Error()})
+	case err != nil:
+		s.guard.Deny(w, r, err)
+	case form:
+		http.Redirect(w, r, access.SafeNext(in.Next), http.StatusSeeOther)
+	default:
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
+	if err := s.guard.Logout(w, r); err != nil {
+		s.guard.Deny(w, r, err)
+		return
+	}
+	http.Redirect(w, r, access.LoginPath, http.StatusSeeOther)
+}
