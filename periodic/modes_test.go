@@ -11,7 +11,7 @@ import (
 )
 
 // Schedules are stored, fired and operated on in each way of asking that poolers call for.
-func TestQueryModes(t *testing.T) {
+func TestVerbsInQueryModes(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []pgx.QueryExecMode{
 		pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
