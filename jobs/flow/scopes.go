@@ -13,7 +13,7 @@ import (
 // scopes are where a node's parameters come from.
 func (l *loaded) scopes(n int) param.Scopes {
 	m := l.machine
-	node := param.Node{Number: n, Outputs: func(p int) map[string]string { return m.Node(p).Outputs }, Runtime: l.runtime(n)}
+	node := param.Node{Number: n, Outputs: func(p int) map[string]string { return m.Node(p).Outputs }, Empty: m.IsEmptyList, Runtime: l.runtime(n)}
 	if m.IsInstance(n) {
 		state := m.Node(n)
 		node.Number, node.Item = state.Template, &param.Item{Index: state.Index, Value: state.Item}
