@@ -125,6 +125,9 @@ type unreadableError struct {
 func (e *unreadableError) Error() string { return e.err.Error() }
 func (e *unreadableError) Unwrap() error { return e.err }
 
+// Is makes it ErrRefused.
+func (e *unreadableError) Is(err error) bool { return err == ErrRefused }
+
 // apply stores a decision and reads the schedule anew.
 func (v *verb) apply(ctx context.Context, d *decided) (*held, error) {
 	after, err := v.c.apply(ctx, v.tx, []*decided{d})
