@@ -7,7 +7,7 @@ import (
 )
 
 // Role is what somebody may do, from least to most. The zero value is nothing.
-type Role int
+type Role int //nolint:recvcheck // reading one needs a pointer, nothing else does
 
 // Roles. Each may do what those before it may.
 const (

@@ -154,11 +154,19 @@ func TestWhatCannotBeAUser(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
 	for _, u := range []access.NewUser{
-		{Name: "", Password: password}, {Name: "local", Password: password}, {Name: "LOCAL", Password: password},
-		{Name: "os:root", Password: password}, {Name: "a b", Password: password}, {Name: "аlice", Password: password}, // Cyrillic а
-		{Name: "-x", Password: password}, {Name: "a\x00", Password: password}, {Name: strings.Repeat("a", 101), Password: password},
+		{Name: "", Password: password},
+		{Name: "local", Password: password},
+		{Name: "LOCAL", Password: password},
+		{Name: "os:root", Password: password},
+		{Name: "a b", Password: password},
+		{Name: "аlice", Password: password}, // Cyrillic а
+		{Name: "-x", Password: password},
+		{Name: "a\x00", Password: password},
+		{Name: strings.Repeat("a", 101), Password: password},
 		{Name: "a'; DROP TABLE pelton.access_user; --", Password: password},
-		{Name: "a", Password: "short"}, {Name: "a", Password: "ääääääääa"}, {Name: "a", Password: strings.Repeat("a", 1025)},
+		{Name: "a", Password: "short"},
+		{Name: "a", Password: "ääääääääa"},
+		{Name: "a", Password: strings.Repeat("a", 1025)},
 		{Name: "a", Password: password, Roles: []access.Grant{{Project: "*"}}},
 		{Name: "a", Password: password, Roles: []access.Grant{{Role: access.Viewer}}},
 		{Name: "a", Password: password, Roles: []access.Grant{{Project: "a b", Role: access.Viewer}}},
@@ -201,6 +209,7 @@ func TestRoles(t *testing.T) {
 		{"capped project", access.ActorWith(new(in("web", access.Operator)), grants...), "web", access.Operator},
 		{"capped project", access.ActorWith(new(in("web", access.Operator)), grants...), "etl", access.NoRole},
 		{"capped project", access.ActorWith(new(in("web", access.Operator)), grants...), "", access.NoRole},
+		{"no project is none's", access.ActorWith(nil, in("", access.Admin)), "", access.NoRole},
 		{"a cap gives nothing", access.ActorWith(new(in("web", access.Admin))), "web", access.NoRole},
 	} {
 		if got := c.actor.Role(c.project); got != c.want {
@@ -426,8 +435,13 @@ func TestTokens(t *testing.T) {
 		t.Errorf("revoke nothing: %v", err)
 	}
 	for _, n := range []access.NewToken{
-		{User: "alice"}, {User: "alice", Name: "a\nb"}, {User: "alice", Name: "a", Life: time.Second}, {User: "alice", Name: "a", Life: -time.Hour},
-		{User: "alice", Name: "a", Life: 20 * 365 * 24 * time.Hour}, {User: "alice", Name: "a", Project: "a b"}, {User: "bob", Name: "a"},
+		{User: "alice"},
+		{User: "alice", Name: "a\nb"},
+		{User: "alice", Name: "a", Life: time.Second},
+		{User: "alice", Name: "a", Life: -time.Hour},
+		{User: "alice", Name: "a", Life: 20 * 365 * 24 * time.Hour},
+		{User: "alice", Name: "a", Project: "a b"},
+		{User: "bob", Name: "a"},
 	} {
 		if _, _, err := s.AddToken(t.Context(), by, n); err == nil {
 			t.Errorf("%+v is a token", n)

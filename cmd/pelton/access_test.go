@@ -238,7 +238,7 @@ func says(t *testing.T, where, token string) (status int, body string) {
 		if err != nil {
 			return err
 		}
-		defer response.Body.Close()
+		defer response.Body.Close() //nolint:errcheck // only read
 		text, err := io.ReadAll(response.Body)
 		status, body = response.StatusCode, strings.TrimSpace(string(text))
 		return err
