@@ -84,7 +84,8 @@ func (c *Client) DeadGet(ctx context.Context, id int64) (*DeadLetter, error) {
 }
 
 // DeadRedrive makes a new job of a dead letter and removes the letter. The new job starts with no attempts and with
-// redriven_from in its metadata; it holds no unique key. rivertype.ErrNotFound if there is no such letter. To run the old job
+// redriven_from in its metadata; it holds no unique key. rivertype.ErrNotFound if there is no such letter, a
+// *FlowNodeError if it is of a flow's node. To run the old job
 // again under its own id, while it is there, use JobRetry.
 func (c *Client) DeadRedrive(ctx context.Context, id int64) (job *rivertype.JobRow, err error) {
 	err = c.operate(ctx, func(db store.DB) error {
@@ -112,7 +113,7 @@ func (c *Client) redrive(ctx context.Context, db store.DB, id int64) (*rivertype
 }
 
 // DeadRedriveMany makes new jobs of the dead letters that match, the oldest death first, at most limit (1 to 10,000; 0: 100).
-// Letters that somebody else is just working on are passed over. Call it again until it makes none.
+// Letters that somebody else is just working on are passed over, and so are those of flows' nodes: DeadFlowNodes counts them. Call it again until it makes none.
 func (c *Client) DeadRedriveMany(ctx context.Context, filter *DeadFilter, limit int) (made []Redriven, err error) {
 	if limit, err = deadLimit(limit); err != nil {
 		return nil, err
@@ -122,6 +123,11 @@ func (c *Client) DeadRedriveMany(ctx context.Context, filter *DeadFilter, limit 
 		return err
 	})
 	return made, err
+}
+
+// DeadFlowNodes counts the dead letters that match and are of flows' nodes, up to 10,000. They are not redriven: retry their runs.
+func (c *Client) DeadFlowNodes(ctx context.Context, filter *DeadFilter) (int, error) {
+	return c.store.DeadNodes(ctx, c.pool, filter.stored(), 10_000)
 }
 
 // DeadDiscard removes a dead letter for good, or returns rivertype.ErrNotFound. The job itself stays until its retention.

@@ -21,9 +21,14 @@ func (e *UniqueConflictError) Error() string {
 	return fmt.Sprintf("job %d cannot be retried: job %d holds its unique key", e.JobID, e.HolderID)
 }
 
+// FlowNodeError says that a job cannot be retried or redriven by itself because it works for a node of a flow's run, which decides when it
+// runs again: retry or rerun the run.
+type FlowNodeError = store.NodeError
+
 // JobRetry makes a job available now, whether it has ended, waits for a time, is pending, or was cancelled in the line. A
 // running job is left alone, and one in the line keeps its place. Attempts that are used up are raised by one. Two retries at
-// once are one. It returns the job as it is afterwards, rivertype.ErrNotFound, or a *UniqueConflictError.
+// once are one. It returns the job as it is afterwards, rivertype.ErrNotFound, a *UniqueConflictError, or, if it has ended and
+// worked for a node of a flow, a *FlowNodeError.
 func (c *Client) JobRetry(ctx context.Context, id int64) (job *rivertype.JobRow, err error) {
 	err = c.operate(ctx, func(db store.DB) error {
 		job, err = c.retry(ctx, db, id)
@@ -32,8 +37,8 @@ func (c *Client) JobRetry(ctx context.Context, id int64) (job *rivertype.JobRow,
 	return job, err
 }
 
-// JobRetryTx is JobRetry in the caller's transaction: the job is available once that commits. After a *UniqueConflictError the
-// transaction is still good.
+// JobRetryTx is JobRetry in the caller's transaction: the job is available once that commits. After a *UniqueConflictError or
+// a *FlowNodeError the transaction is still good.
 func (c *Client) JobRetryTx(ctx context.Context, tx pgx.Tx, id int64) (job *rivertype.JobRow, err error) {
 	err = operateTx(ctx, tx, func(db store.DB) error {
 		job, err = c.retry(ctx, db, id)

@@ -3,8 +3,9 @@
 // # Scenarios
 //
 // [Drain] inserts many no-op jobs in bulk and works them off. [Wake] measures how long an idle executor takes to start a
-// job that was just committed. [Idle] counts what an idle executor asks of the database. Each prints a table for people
-// and, when asked, one line of JSON for programs as its last.
+// job that was just committed. [Idle] counts what an idle executor asks of the database. [Flow] runs large and long flows, [Burst] has many
+// schedules come due in the same second, and [Schedules] compares what firing costs when few and when many are stored; these are Pelton's
+// alone. Each prints a table for people and, when asked, one line of JSON for programs as its last.
 //
 // # What makes the comparison fair
 //

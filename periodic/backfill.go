@@ -107,6 +107,12 @@ func (v *verb) backfill(ctx context.Context, name string, p BackfillParams) (*Ba
 	if decided := s.due.State.Decided; !s.Paused && decided.Before(p.To) && !s.due.State.Next.IsZero() && !s.due.State.Next.After(p.To) {
 		p.To = s.due.State.Next.Add(-time.Microsecond) // that tick is put off by spread or jitter, and still to come
 	}
+	if start := s.schedule.schedule.StartAt; start != nil && start.After(p.From) {
+		p.From = *start
+	}
+	if end := s.schedule.spec.End; !end.IsZero() && end.Before(p.To) {
+		p.To = end
+	}
 	total, err := s.countTicks(p.From, p.To)
 	if err != nil {
 		return nil, &InvalidBackfillError{name, err}

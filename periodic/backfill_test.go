@@ -161,6 +161,19 @@ func TestBackfillRefusesRanges(t *testing.T) {
 	}
 }
 
+// Ticks that its start and its end leave out are none of a schedule's, in a backfill too.
+func TestBackfillKeepsToTheBounds(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := hourly("x")
+	start := r.yesterday(3)
+	s.StartAt = &start
+	r.put(s)
+	if b := r.backfilled("x", BackfillParams{From: r.yesterday(0), To: r.yesterday(5)}); b.Total != 3 {
+		t.Errorf("backfill: %+v", b)
+	}
+}
+
 func TestBackfillCancel(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -10,54 +10,58 @@ import (
 
 // cache keeps schedules that were compiled, by id. Versions tell whether one still holds.
 type cache struct {
-	mu   sync.Mutex
-	byID map[int64]*compiled
+	mu    sync.Mutex
+	byID  map[int64]*compiled
+	bytes int // of their specs
 }
 
-// maxCached bounds it: a few hundred bytes each.
-const maxCached = 100_000
+// Bounds of a cache: a compiled schedule takes about a kilobyte beside its spec.
+const (
+	maxCached      = 50_000
+	maxCachedBytes = 64 << 20
+)
 
 func newCache() *cache { return &cache{byID: map[int64]*compiled{}} }
 
-// versions are those of the schedules that are known, 0 of others.
-func (k *cache) versions(ids []int64) []int32 {
+// take returns what is known of schedules, and their versions, in order; 0: not known.
+func (k *cache) take(ids []int64) (known map[int64]*compiled, versions []int32) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	versions := make([]int32, len(ids))
+	known, versions = make(map[int64]*compiled, len(ids)), make([]int32, len(ids))
 	for i, id := range ids {
 		if c := k.byID[id]; c != nil {
-			versions[i] = int32(c.version) //nolint:gosec // it is an integer of the database
+			known[id], versions[i] = c, int32(c.version) //nolint:gosec // it is an integer of the database
 		}
 	}
-	return versions
+	return known, versions
 }
 
-func (k *cache) get(id int64) *compiled {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.byID[id]
-}
-
-// put keeps a schedule; if there are too many, any other goes.
+// put keeps a schedule; if there are too many, others go, whichever they are.
 func (k *cache) put(c *compiled) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if len(k.byID) >= maxCached {
-		for id := range k.byID {
-			delete(k.byID, id)
+	k.drop(c.id)
+	for id := range k.byID {
+		if len(k.byID) < maxCached && k.bytes+c.size <= maxCachedBytes {
 			break
 		}
+		k.drop(id)
 	}
 	k.byID[c.id] = c
+	k.bytes += c.size
 }
 
-// compiledOf is the schedule of a row. Its name does not change with its version.
-func (c *Client) compiledOf(row *store.Read) (*compiled, error) {
+func (k *cache) drop(id int64) {
+	if old := k.byID[id]; old != nil {
+		k.bytes -= old.size
+		delete(k.byID, id)
+	}
+}
+
+// compiledOf is the schedule of a row, or the known one if that still holds. Its name does not change with its version.
+func (c *Client) compiledOf(row *store.Read, known *compiled) (*compiled, error) {
 	if row.Spec == nil {
-		if known := c.known.get(row.ID); known != nil && known.version == row.Version {
-			return known, nil
-		}
-		return nil, errForgotten
+		return known, nil
 	}
 	var s Schedule
 	if err := json.Unmarshal([]byte(*row.Spec), &s); err != nil {
@@ -74,7 +78,7 @@ func (c *Client) compiledOf(row *store.Read) (*compiled, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schedule %q: %w", row.Name, err)
 	}
-	compiled.version, compiled.owner = row.Version, row.Owner
+	compiled.version, compiled.owner, compiled.size = row.Version, row.Owner, len(*row.Spec)
 	c.known.put(compiled)
 	return compiled, nil
 }

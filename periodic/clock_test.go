@@ -62,8 +62,8 @@ func TestTicksBetweenLooksAreNotLost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	other := newRigOn(t, r.pool)
-	for i, phase := range []time.Duration{0, 888, 889, 999} {
-		r.stored(eachSecond(fmt.Sprint(i), phase*time.Millisecond), 0)
+	for i, phase := range []int{0, 888, 889, 999} {
+		r.stored(eachSecond(fmt.Sprint(i), time.Duration(phase)*time.Millisecond), 0)
 	}
 	started(t, r, other)
 	pgtest.Eventually(t, patience, func() bool {

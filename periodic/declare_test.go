@@ -184,6 +184,9 @@ func TestPeriodicJobs(t *testing.T) {
 	if got := r.what("never"); len(got) != 0 {
 		t.Errorf("never: %v", got)
 	}
+	if asleep := one[bool](t, r.pool, `SELECT wake IS NULL AND next_at IS NULL FROM pelton.schedule_due WHERE code = 'a/never'`); !asleep {
+		t.Error("a schedule that never comes is looked at")
+	}
 	if codes := list[string](t, r.pool, `SELECT code FROM pelton.schedule_due ORDER BY code`); !slices.Equal(codes, []string{"a/never", "a/on start", "a/report"}) {
 		t.Errorf("codes: %v", codes)
 	}
@@ -199,6 +202,12 @@ func TestVerbsOnCodeOfOthers(t *testing.T) {
 		&river.PeriodicJobOpts{ID: "x"})
 	w := newWorking(t, &Config{Owner: "a", Schedules: []*Declared{made}}, "report", func(context.Context, *river.Job[reportArgs]) error { return nil })
 	r := newRigOn(t, w.pool)
+	if _, err := r.Put(t.Context(), hourly("x")); !errors.Is(err, ErrOwned) {
+		t.Errorf("put: %v", err)
+	}
+	if _, err := r.Backfill(t.Context(), "x", BackfillParams{From: r.yesterday(1), To: r.yesterday(2)}); !errors.Is(err, ErrRefused) {
+		t.Errorf("backfill: %v", err)
+	}
 	if triggered, err := r.Trigger(t.Context(), "x"); err != nil || !triggered.Waits {
 		t.Fatalf("trigger: %+v, %v", triggered, err)
 	}

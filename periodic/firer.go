@@ -220,12 +220,11 @@ func (f *firer) halve(ctx context.Context, claimed []store.Due, err error) error
 
 // lost tells whether an error says nothing about what was to be done, but that the server cannot be reached or is going away.
 func (f *firer) lost(ctx context.Context, err error) bool {
-	switch state := store.SQLState(err); {
-	case state == "":
+	state := store.SQLState(err)
+	if state == "" {
 		return f.c.store.Pool.Ping(ctx) != nil
-	default:
-		return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P")
 	}
+	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P")
 }
 
 // settle decides what is due of locked schedules, at most about limit ticks each, and stores it. Those that cannot be read are put off.
@@ -249,10 +248,8 @@ func (c *Client) settle(ctx context.Context, tx pgx.Tx, dues []store.Due, limit 
 	}
 	var ids []int64
 	for id, err := range broken {
-		if !errors.Is(err, errForgotten) {
-			c.log.ErrorContext(ctx, "a schedule cannot be fired and is put off", "error", err)
-			ids = append(ids, id)
-		}
+		c.log.ErrorContext(ctx, "a schedule cannot be fired and is put off", "error", err)
+		ids = append(ids, id)
 	}
 	return after, c.store.PutOff(ctx, tx, ids, putOffBy)
 }

@@ -109,9 +109,7 @@ func (v *verb) read(ctx context.Context, due store.Due) (*held, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := broken[due.ID]; errors.Is(err, errForgotten) {
-		return v.read(ctx, due)
-	} else if err != nil {
+	if err := broken[due.ID]; err != nil {
 		return nil, &unreadableError{due, err}
 	}
 	facts, err := v.c.store.Facts(ctx, v.tx, due.ID)
@@ -126,6 +124,9 @@ type unreadableError struct {
 
 func (e *unreadableError) Error() string { return e.err.Error() }
 func (e *unreadableError) Unwrap() error { return e.err }
+
+// Is makes it ErrRefused.
+func (e *unreadableError) Is(err error) bool { return err == ErrRefused }
 
 // apply stores a decision and reads the schedule anew.
 func (v *verb) apply(ctx context.Context, d *decided) (*held, error) {

@@ -73,10 +73,12 @@ func (c *Client) settleFirst(ctx context.Context, name string) error {
 		err := c.operate(ctx, func(v *verb) error {
 			again = false
 			s, err := v.seek(ctx, name)
-			if err != nil || s == nil {
-				return err
+			if _, unreadable := errors.AsType[*unreadableError](err); unreadable || s == nil {
+				return nil // the verb itself says so
 			}
-			_, again, err = v.settleSome(ctx, s)
+			if err == nil {
+				_, again, err = v.settleSome(ctx, s)
+			}
 			return err
 		})
 		if err != nil {
@@ -89,14 +91,16 @@ func (c *Client) settleFirst(ctx context.Context, name string) error {
 // put is a put by people: what a service declares is not theirs.
 func (v *verb) put(ctx context.Context, s Schedule) (*PutResult, error) {
 	s.normalize()
+	there, err := v.c.get(ctx, v.tx, s.Name)
+	if err == nil {
+		err = v.c.checkOwner(s.Name, there.Owner)
+	}
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return nil, err
+	}
 	found, err := v.seek(ctx, s.Name)
 	if err != nil {
 		return nil, fmt.Errorf("put schedule %q: %w", s.Name, err)
-	}
-	if found != nil {
-		if err := v.c.checkOwner(s.Name, found.schedule.owner); err != nil {
-			return nil, err
-		}
 	}
 	_, change, err := v.store(ctx, found, s, "", nil)
 	if err != nil {

@@ -30,6 +30,7 @@ const (
 type compiled struct {
 	id        int64
 	version   int
+	size      int // of its stored spec, in bytes
 	name      string
 	owner     string
 	createdAt time.Time
@@ -52,7 +53,7 @@ func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(fo
 
 // each adds the parts of a joined error, with the name of the field before them.
 func (f *faults) each(field string, err error) {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the parts, not what they wrap
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {
 			f.each(field, e)
 		}

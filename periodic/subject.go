@@ -2,7 +2,6 @@ package periodic
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -19,10 +18,7 @@ type subject struct {
 	now      time.Time // the database's
 }
 
-var (
-	noTime       time.Time
-	errForgotten = errors.New("its spec was forgotten meanwhile") // it is read again at once
-)
+var noTime time.Time
 
 // read reads what a decision about locked schedules rests on, in the order of dues. It is a statement of its own, after the one that locked, so that
 // it sees all that was committed before. broken are those that cannot be read, with the reasons: they are no error of the others.
@@ -31,7 +27,8 @@ func (c *Client) read(ctx context.Context, tx pgx.Tx, dues []store.Due) (list []
 	for i := range dues {
 		ids[i] = dues[i].ID
 	}
-	rows, err := c.store.Read(ctx, tx, ids, c.known.versions(ids))
+	known, versions := c.known.take(ids)
+	rows, err := c.store.Read(ctx, tx, ids, versions)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -46,7 +43,7 @@ func (c *Client) read(ctx context.Context, tx pgx.Tx, dues []store.Due) (list []
 			broken[dues[i].ID] = fmt.Errorf("schedule %d has no row", dues[i].ID)
 			continue
 		}
-		compiled, err := c.compiledOf(row)
+		compiled, err := c.compiledOf(row, known[row.ID])
 		if err != nil {
 			broken[row.ID] = err
 			continue

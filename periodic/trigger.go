@@ -24,7 +24,8 @@ func (c *Client) Trigger(ctx context.Context, name string) (*Triggered, error) {
 	return answer(ctx, c.operate, func(v *verb) (*Triggered, error) { return v.trigger(ctx, name) })
 }
 
-// TriggerTx starts a run when the caller's transaction commits.
+// TriggerTx starts a run when the caller's transaction commits. The run of a flow begins within a minute then; flow.Client.Hint after the commit makes it begin at
+// once.
 func (c *Client) TriggerTx(ctx context.Context, tx pgx.Tx, name string) (*Triggered, error) {
 	return answer(ctx, c.within(tx), func(v *verb) (*Triggered, error) { return v.trigger(ctx, name) })
 }

@@ -161,7 +161,9 @@ type deadChangedJSON struct {
 }
 
 func (a *app) deadRedrive() *cobra.Command {
-	return a.deadVerb("redrive", "Make new jobs of dead letters",
+	return a.deadVerb("redrive", "Make new jobs of dead letters, but for those of flows' nodes",
+		`Make new jobs of dead letters. Those of flows' nodes are refused, or left out by a filter: their runs decide when they run again. Use
+pelton flow retry.`,
 		func(ctx context.Context, client *jobs.Client, id int64) (deadChangedJSON, error) {
 			job, err := client.DeadRedrive(ctx, id)
 			if err != nil {
@@ -180,7 +182,7 @@ func (a *app) deadRedrive() *cobra.Command {
 }
 
 func (a *app) deadDiscard() *cobra.Command {
-	return a.deadVerb("discard", "Remove dead letters for good",
+	return a.deadVerb("discard", "Remove dead letters for good", "",
 		func(ctx context.Context, client *jobs.Client, id int64) (deadChangedJSON, error) {
 			return deadChangedJSON{JobID: id, Done: "discarded"}, client.DeadDiscard(ctx, id)
 		},
@@ -199,12 +201,12 @@ const deadPage = 1000
 
 // deadVerb makes a command that works on the letters named, or on all that a filter finds.
 func (a *app) deadVerb(
-	name, short string, one func(context.Context, *jobs.Client, int64) (deadChangedJSON, error),
+	name, short, long string, one func(context.Context, *jobs.Client, int64) (deadChangedJSON, error),
 	many func(context.Context, *jobs.Client, *jobs.DeadFilter) ([]deadChangedJSON, error),
 ) *cobra.Command {
 	var f deadFlags
 	cmd := &cobra.Command{
-		Use: name + " ID... | " + name + " --all", Short: short, Args: arguments(cobra.ArbitraryArgs),
+		Use: name + " ID... | " + name + " --all", Short: short, Long: long, Args: arguments(cobra.ArbitraryArgs),
 		RunE: brief(func(ctx context.Context, args []string) error {
 			ids, err := parseIDs(args)
 			if err != nil {
@@ -223,7 +225,11 @@ func (a *app) deadVerb(
 			}
 			return a.withClient(ctx, func(ctx context.Context, db database) error {
 				if len(ids) == 0 {
-					return a.deadMany(ctx, name, func() ([]deadChangedJSON, error) { return many(ctx, db.client, filter) })
+					err := a.deadMany(ctx, name, func() ([]deadChangedJSON, error) { return many(ctx, db.client, filter) })
+					if err == nil && name == "redrive" {
+						err = a.deadLeftOut(ctx, db.client, filter)
+					}
+					return err
 				}
 				var faults []error
 				for _, id := range ids {
@@ -265,6 +271,25 @@ func (a *app) deadMany(ctx context.Context, name string, page func() ([]deadChan
 		fmt.Fprintf(a.stderr, "pelton: %d letters\n", total)
 	}
 	return context.Cause(ctx)
+}
+
+// deadLeftJSON says what a redrive by a filter left out.
+type deadLeftJSON struct {
+	LeftOut int    `json:"left_out"`
+	Reason  string `json:"reason"`
+}
+
+// deadLeftOut tells of the letters that a redrive by a filter left out.
+func (a *app) deadLeftOut(ctx context.Context, client *jobs.Client, filter *jobs.DeadFilter) error {
+	n, err := client.DeadFlowNodes(ctx, filter)
+	if err != nil || n == 0 {
+		return err
+	}
+	if a.json {
+		return a.document(deadLeftJSON{n, "of flows' nodes: use pelton flow retry"}, nil)
+	}
+	fmt.Fprintf(a.stderr, "pelton: letters left out: %d, which are of flows' nodes: use pelton flow retry\n", n)
+	return nil
 }
 
 func (a *app) printDeadChanged(c deadChangedJSON) error {

@@ -82,6 +82,7 @@ func exitCode(err error) int {
 		invalid  *jobs.InvalidJobError
 		queue    *jobs.QueueNameError
 		conflict *jobs.UniqueConflictError
+		node     *jobs.FlowNodeError
 		version  *schema.VersionError
 		connect  *pgconn.ConnectError
 		answered *pgconn.PgError
@@ -95,7 +96,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.Is(err, rivertype.ErrNotFound), errors.Is(err, flow.ErrNotFound), errors.Is(err, access.ErrNotFound), errors.Is(err, periodic.ErrNotFound):
 		return exitNotFound
-	case errors.Is(err, rivertype.ErrJobRunning), errors.As(err, &conflict), errors.As(err, &refused):
+	case errors.Is(err, rivertype.ErrJobRunning), errors.As(err, &conflict), errors.As(err, &node), errors.As(err, &refused):
 		return exitRefused
 	case errors.As(err, &version):
 		return exitSchema

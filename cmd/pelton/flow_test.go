@@ -101,6 +101,15 @@ nodes:
 	if got := s.ok("flow", "logs", "1", "a"); got != "said this\n" {
 		t.Errorf("a printed %q", got)
 	}
+	dead := fmt.Sprint(s.lines("dead", "list")[0]["job_id"])
+	s.fails(exitRefused, "works for node b of run 1: use pelton flow retry 1", "dead", "redrive", dead)
+	s.fails(exitRefused, "works for node b of run 1: use pelton flow retry 1", "job", "retry", dead)
+	if r := s.try("", "dead", "redrive", "--all"); r.code != exitOK || !strings.Contains(r.err, "letters left out: 1, which are of flows' nodes") {
+		t.Errorf("redrive of all: %+v", r)
+	}
+	if docs := s.lines("dead", "redrive", "--all"); len(docs) != 1 || fmt.Sprint(docs[0]["left_out"]) != "1" {
+		t.Errorf("redrive of all: %v", docs)
+	}
 	s.ok("flow", "succeed", "1", "b", "--wait")
 }
 

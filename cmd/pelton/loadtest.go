@@ -15,7 +15,7 @@ func (a *app) loadtest() *cobra.Command {
 		Use: "loadtest", Short: "Measure Pelton, side by side with River, on a private server", GroupID: groupRun,
 		Long: `Measure Pelton, side by side with River, on a private server that is started and removed again. The database of the other
 commands is not touched. With --json stdout is the report, one line; progress and tables go to stderr.`,
-	}, a.drain(), a.wake(), a.idle(), a.flowLoad(), a.burst())
+	}, a.drain(), a.wake(), a.idle(), a.flowLoad(), a.burst(), a.storedSchedules())
 }
 
 func serverFlags(f *pflag.FlagSet, engines *[]string, bin *string, byDefault string) {
@@ -118,5 +118,21 @@ func (a *app) burst() *cobra.Command {
 	f.BoolVar(&c.Statements, "statements", false, "print the costliest statements")
 	cmd.RunE = a.measure(f, func(ctx context.Context, out io.Writer) (any, error) { return loadtest.Burst(ctx, c, out) },
 		"schedules", "workers", "rounds")
+	return cmd
+}
+
+func (a *app) storedSchedules() *cobra.Command {
+	var c loadtest.SchedulesConfig
+	cmd := &cobra.Command{
+		Use: "schedules", Short: "Measure what firing costs a second with few and with many schedules stored", Args: arguments(cobra.NoArgs),
+		Example: "  pelton loadtest schedules --stored 1000,1000000 --due 100",
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.PGBin, "postgres-bin", "", "`directory` of PostgreSQL's programs (default: looked for)")
+	f.IntSliceVar(&c.Stored, "stored", nil, "numbers of schedules stored (default 1000,1000000)")
+	f.IntVar(&c.Due, "due", 0, "how many of them fire every second (default 100)")
+	f.DurationVar(&c.For, "for", 0, "how long each is measured (default 20s)")
+	f.BoolVar(&c.Statements, "statements", false, "print the costliest statements")
+	cmd.RunE = a.measure(f, func(ctx context.Context, out io.Writer) (any, error) { return loadtest.Schedules(ctx, c, out) }, "due", "for")
 	return cmd
 }

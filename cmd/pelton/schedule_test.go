@@ -83,6 +83,7 @@ func TestSchedulePreview(t *testing.T) {
 			[]string{"0 7-8 * * *", "--tz", "Europe/Berlin", "--from", "2026-10-25", "-n", "3"},
 			[]string{"2026-10-25T07:00:00+01:00", "2026-10-25T08:00:00+01:00", "2026-10-26T07:00:00+01:00"},
 		},
+		{[]string{"0 12 * * *", "--from", "2026-01-01T12:00:00Z", "-n", "1"}, []string{"2026-01-01T12:00:00Z"}},
 		{[]string{"0 0 12 1 1 ? 2027", "--from", "2028-01-01"}, nil},
 	} {
 		if got := s.previewed(c.args...); fmt.Sprint(got) != fmt.Sprint(c.want) {

@@ -36,9 +36,9 @@ func (l *loaded) argsOf(n int) (river.JobArgs, error) {
 	if runsPrograms(spec) {
 		return l.commandArgs(n, scopes)
 	}
-	fill := func(values map[string]string) (river.JobArgs, error) { return configArgs(spec, values) }
+	fill := func(values map[string]string) (river.JobArgs, error) { return l.kindArgs(n, values) }
 	if len(spec.Args) > 0 {
-		scope, own, err := argsScope(spec)
+		scope, own, err := argsScope(spec, l.nodeParams(n))
 		if err != nil {
 			return nil, err
 		}
@@ -101,21 +101,44 @@ func commandsOf(values map[string]string) (list []string) {
 	}
 }
 
-// configArgs are the args of a job kind whose node has none of its own: an object of its config.
-func configArgs(spec *graph.Node, values map[string]string) (river.JobArgs, error) {
-	own := make(map[string]string, len(spec.Config))
-	for key := range spec.Config {
-		own[key] = values[key]
+// nodeParams are the names of the parameters that the run sets for a node alone.
+func (l *loaded) nodeParams(n int) map[string]bool {
+	names := map[string]bool{}
+	for _, path := range []string{l.machine.Spec(n).Path, l.machine.Path(n)} {
+		for name := range l.options.NodeParams[path] {
+			names[name] = true
+		}
 	}
-	data, err := json.Marshal(own)
+	return names
+}
+
+// kindTest is the job kind of Azkaban's own examples.
+const kindTest = "test"
+
+// kindArgs are the args of a job kind whose node has none of its own: an object of the node's parameters, but for the engine's own, which are
+// where something refers to them. Code knows its kinds, and their args are what it said of the node, and what the run says.
+func (l *loaded) kindArgs(n int, values map[string]string) (river.JobArgs, error) {
+	spec, args := l.machine.Spec(n), map[string]string{}
+	said := l.nodeParams(n)
+	for key := range spec.Config {
+		said[key] = true
+	}
+	all := l.run.Format != graph.FormatCode || spec.Type == kindTest
+	for name, value := range values {
+		if said[name] || all && !param.Reserved(name) {
+			args[name] = value
+		}
+	}
+	data, err := json.Marshal(args)
 	if err != nil {
 		return nil, fmt.Errorf("encode args of kind %q: %w", spec.Type, err)
 	}
 	return rawArgs{spec.Type, data}, nil
 }
 
-// argsScope makes parameters of the texts in a node's own args, so that they are resolved with the others; fill puts them back.
-func argsScope(spec *graph.Node) (scope param.Scope, fill func(values map[string]string) (river.JobArgs, error), err error) {
+// argsScope makes parameters of the texts in a node's own args, so that they are resolved with the others; fill puts them back, and adds
+// those that the run sets for the node, where the args do not have them.
+func argsScope(spec *graph.Node, more map[string]bool) (scope param.Scope, fill func(values map[string]string) (river.JobArgs, error), err error) {
 	scope = param.Scope{From: "args", Values: map[string]string{}}
 	var decoded any
 	decoder := json.NewDecoder(bytes.NewReader(spec.Args))
@@ -123,24 +146,36 @@ func argsScope(spec *graph.Node) (scope param.Scope, fill func(values map[string
 	if err := decoder.Decode(&decoded); err != nil {
 		return scope, nil, fmt.Errorf("args of kind %q: %w", spec.Type, err)
 	}
+	object, isObject := decoded.(map[string]any)
+	for name := range more {
+		if _, given := object[name]; given || !isObject {
+			delete(more, name)
+		}
+	}
 	eachText(decoded, func(text string) string {
 		if strings.Contains(text, "$") {
 			scope.Values[argName(len(scope.Values))] = text
 		}
 		return text
 	})
-	if len(scope.Values) == 0 { // byte for byte what was given
+	if len(scope.Values)+len(more) == 0 { // byte for byte what was given
 		return scope, func(map[string]string) (river.JobArgs, error) { return rawArgs{spec.Type, spec.Args}, nil }, nil
 	}
 	return scope, func(values map[string]string) (river.JobArgs, error) {
 		n := 0
-		data, err := json.Marshal(eachText(decoded, func(text string) string {
+		filled := eachText(decoded, func(text string) string {
 			if strings.Contains(text, "$") {
 				text = values[argName(n)]
 				n++
 			}
 			return text
-		}))
+		})
+		if object, is := filled.(map[string]any); is {
+			for name := range more {
+				object[name] = values[name]
+			}
+		}
+		data, err := json.Marshal(filled)
 		if err != nil {
 			return nil, fmt.Errorf("encode args of kind %q: %w", spec.Type, err)
 		}

@@ -100,7 +100,8 @@ func (b *Builder) Command(name, line string, more ...string) *Builder {
 	return b.Node(name, graph.TypeCommand, config)
 }
 
-// Job adds a node that is a job of the caller's own. Texts in its args may hold parameters. Of the options that the args bring
+// Job adds a node that is a job of the caller's own. Texts in its args may hold parameters; what a run sets for the node
+// is added to args that are an object, as texts, where they do not have it. Of the options that the args bring
 // along (river.JobArgsWithInsertOpts), queue, priority and the number of attempts count; a job without any is tried once.
 func (b *Builder) Job(name string, args river.JobArgs) *Builder {
 	if args == nil {
@@ -132,7 +133,8 @@ func (b *Builder) Job(name string, args river.JobArgs) *Builder {
 // Noop adds a node that does nothing: something for others to come after.
 func (b *Builder) Noop(name string) *Builder { return b.Node(name, graph.TypeNoop, nil) }
 
-// Node adds a node of any type, as a project's files would: a job kind whose args are made of the config, or a type that the
+// Node adds a node of any type, as a project's files would: a job kind whose args are made of the config and of the
+// parameters that a run sets for the node, or a type that the
 // server maps to a command.
 func (b *Builder) Node(name, typ string, config map[string]string) *Builder {
 	return b.add(&draft.Node{Name: name, Node: graph.Node{Type: typ, Config: maps.Clone(config)}})

@@ -13,8 +13,6 @@ const (
 	lookIdle     = time.Minute           // while none is
 	lookMissed   = 5 * time.Second       // between two searches for jobs that ended without a report
 	lookFired    = 25 * time.Millisecond // while somebody else turns timers that are due into reports
-	sweepEvery   = 10 * time.Minute      // between two sweeps of old runs, versions and contents
-	sweepBatch   = 100
 	firedBatch   = 200
 	waitingBatch = 2000 // reports in a page of those that wait
 	reportBatch  = 5000
@@ -31,20 +29,20 @@ type engine struct {
 	memory *memory
 	hands  *hands
 	head   *head
+	sweeps *service.Service
 
 	stepNodes int
 
 	live   bool      // a run was, at the last thorough look
 	looked time.Time // thoroughly
 	missed time.Time // the last search
-	swept  time.Time
 }
 
 func newEngine(c *Client) *engine {
 	e := &engine{c: c, hint: make(chan struct{}, 1), memory: newMemory(memoryBytes), stepNodes: stepNodes}
 	e.hands = newHands(atOnce(c.pool.Config().MaxConns))
 	e.head = newHead(c)
-	e.loop = service.New(e.run)
+	e.loop, e.sweeps = service.New(e.run), service.New(newSweeper(c).run)
 	return e
 }
 
@@ -58,6 +56,7 @@ func (c *Client) Start(ctx context.Context) {
 	}
 	c.jobs.OnFlowReport(c.engine.nudge)
 	c.engine.head.marking.Start(ctx)
+	c.engine.sweeps.Start(ctx)
 	c.engine.loop.Start(ctx)
 }
 
@@ -68,6 +67,7 @@ func (c *Client) Stop() {
 	}
 	c.jobs.OnFlowReport(nil)
 	c.engine.loop.Stop()
+	c.engine.sweeps.Stop()
 	c.engine.head.marking.Stop()
 }
 
@@ -123,11 +123,6 @@ func (e *engine) look(ctx context.Context) (time.Duration, error) {
 	}
 	if seen.Live && time.Since(e.missed) > lookMissed {
 		if err := e.findMissed(ctx); err != nil {
-			return 0, err
-		}
-	}
-	if time.Since(e.swept) > sweepEvery {
-		if err := e.sweep(ctx); err != nil {
 			return 0, err
 		}
 	}
@@ -208,16 +203,6 @@ func (e *engine) findMissed(ctx context.Context) error {
 func (e *engine) cancel(ctx context.Context, ids []int64) {
 	if err := e.c.jobs.JobCancelMany(ctx, ids); err != nil && ctx.Err() == nil {
 		e.c.log.WarnContext(ctx, "cancel the jobs of nodes; trying again", "jobs", len(ids), "error", err)
-	}
-}
-
-func (e *engine) sweep(ctx context.Context) error {
-	e.swept = time.Now()
-	for {
-		runs, versions, contents, err := e.c.store.Sweep(ctx, e.c.config.Retention, e.c.config.KeepVersions, sweepBatch)
-		if err != nil || runs < sweepBatch && versions < sweepBatch && contents < sweepBatch {
-			return err
-		}
 	}
 }
 

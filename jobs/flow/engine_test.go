@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -33,7 +34,7 @@ func newShed(t *testing.T, nodes int) *shed {
 	s := &shed{t: t, pool: schematest.Pool(t)}
 	queue, err := jobs.NewClient(s.pool, &jobs.Config{})
 	must(t, err)
-	s.flows, err = flow.NewClient(s.pool, queue, &flow.Config{Logger: slog.New(slog.NewTextHandler(s, nil))})
+	s.flows, err = flow.NewClient(s.pool, queue, &flow.Config{Logger: slog.New(slog.NewTextHandler(s, nil)), Retention: time.Hour})
 	must(t, err)
 	var giant strings.Builder
 	giant.WriteString("nodes:\n")
@@ -137,4 +138,38 @@ func TestTheFloorUnderReportsRises(t *testing.T) {
 		last = max(last, h.flows.Floor())
 		return rose
 	}, "the floor to rise twice")
+}
+
+// Old runs are swept beside the runs that are advanced: here somebody holds up the sweep.
+func TestTheSweepDelaysNoRun(t *testing.T) {
+	t.Parallel()
+	s := newShed(t, 1)
+	s.flows.Start(t.Context())
+	s.ended(s.giant)
+	s.ended(s.tiny)
+	pgtest.Eventually(t, patience, func() bool { // the steps that look for the next runs, which would lock this one
+		var reports int
+		must(t, s.pool.QueryRow(t.Context(), `SELECT count(*) FROM pelton.flow_report`).Scan(&reports))
+		return reports == 0
+	}, "all reports to be applied")
+	s.flows.Stop()
+	_, err := s.pool.Exec(t.Context(), `UPDATE pelton.flow_run SET ended_at = ended_at - interval '2 hours' WHERE id = $1`, s.giant)
+	must(t, err)
+	tx, err := s.pool.Begin(t.Context())
+	must(t, err)
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	_, err = tx.Exec(t.Context(), `SELECT FROM pelton.flow_node WHERE run_id = $1 FOR UPDATE`, s.giant)
+	must(t, err)
+	s.start()
+	left := func() (runs, nodes int) {
+		must(t, s.pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM pelton.flow_run WHERE id = $1),
+			(SELECT count(*) FROM pelton.flow_node WHERE run_id = $1)`, s.giant).Scan(&runs, &nodes))
+		return runs, nodes
+	}
+	pgtest.Eventually(t, patience, func() bool { runs, nodes := left(); return runs == 0 && nodes == 1 }, "the run to be swept")
+	run, err := s.flows.Run(t.Context(), flow.RunParams{Project: "p", Flow: "tiny"})
+	must(t, err)
+	s.ended(run)
+	must(t, tx.Rollback(t.Context()))
+	pgtest.Eventually(t, patience, func() bool { _, nodes := left(); return nodes == 0 }, "the nodes to be swept")
 }

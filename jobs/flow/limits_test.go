@@ -104,6 +104,46 @@ nodes:
 	})
 }
 
+// A node that is started over has its time once more, and who is to be told is told of that too; but while it is to succeed the time goes on.
+func TestAlertOfANodeThatIsStartedOver(t *testing.T) {
+	t.Parallel()
+	var gates gate
+	h := newHouse(t, func(ctx context.Context, j flowtest.Job) (map[string]string, error) {
+		if j.Node.Try == 0 {
+			return nil, flowtest.ErrFailed
+		}
+		return nil, gates.wait(ctx, "go")
+	})
+	h.push(yaml(t, `
+nodes:
+  - name: inner
+    type: flow
+    retry: {max: 1, backoff: 1ms}
+    nodes: [{name: a, type: test}]
+`))
+	run := h.start("f", flow.Options{
+		SLAs: []flow.SLA{
+			{Node: "inner:a", Within: flow.Duration(time.Hour), Alert: true}, {Node: "inner:a", Within: flow.Duration(2 * time.Hour), Succeed: true, Alert: true},
+		},
+		Notify: flow.Notify{Failure: []string{"http://127.0.0.1:1/"}},
+	})
+	pgtest.Eventually(t, patience, func() bool {
+		r, err := h.flows.Get(t.Context(), run)
+		return err == nil && r.Nodes[1].Try == 1 && r.Nodes[1].Status == "RUNNING"
+	}, "the second try to run")
+	var first, second, queued time.Time
+	must(t, h.pool.QueryRow(t.Context(), `SELECT min(t.at), max(t.at), min(n.queued_at) FROM pelton.flow_timer t
+		JOIN pelton.flow_node n ON n.run_id = t.run_id AND n.no = t.node AND n.try = 1`).Scan(&first, &second, &queued))
+	if first.Sub(queued) < time.Hour || second.Sub(queued) >= 2*time.Hour {
+		t.Errorf("it was queued once more at %v; it is to end until %v, and to succeed until %v", queued, first, second)
+	}
+	gates.open("go")
+	h.ended(run)
+	must(t, h.flows.Rerun(t.Context(), run, "inner:a"))
+	h.ended(run)
+	equal(t, "notices", h.notices(), "")
+}
+
 // An embedded flow has no SLA of its own, as it is no job.
 func TestSLAOfAnEmbeddedFlow(t *testing.T) {
 	t.Parallel()

@@ -129,7 +129,7 @@ func (s *step) tellFollowers(ctx context.Context) error {
 	return nil
 }
 
-// next has the run begin that waits for the end of this one, if no other is live. It is a step of its own, because it takes the
+// next has the run begin that waits for the end of this one, if nothing else is in its way. It is a step of its own, because it takes the
 // project's lock, which somebody's open transaction may hold. If it is this very run, which is to go on, it begins in this step.
 func (s *step) next(ctx context.Context) ([]decide.Event, error) {
 	db := s.e.c.store
@@ -140,16 +140,7 @@ func (s *step) next(ctx context.Context) ([]decide.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	var next *store.Run
-	for i := range live {
-		r := &live[i]
-		if decide.Status(r.Status) != decide.Queued {
-			return nil, nil
-		}
-		if next == nil || r.Priority > next.Priority {
-			next = r
-		}
-	}
+	next := nextInLine(live)
 	switch {
 	case next == nil:
 		return nil, nil
@@ -160,4 +151,34 @@ func (s *step) next(ctx context.Context) ([]decide.Event, error) {
 		return nil, err
 	}
 	return nil, db.Ask(ctx, s.tx, next.ID, -1, actBegin, nil)
+}
+
+// nextInLine picks the run that begins of those that are QUEUED; nil if none does. The others are in its way, but for those that wait for a
+// QUEUED one themselves, because they follow it in a pipeline, directly or through others: each would wait for the other.
+func nextInLine(live []store.Run) (next *store.Run) {
+	byID := make(map[int64]*store.Run, len(live))
+	for i := range live {
+		byID[live[i].ID] = &live[i]
+	}
+	queued := func(r *store.Run) bool { return decide.Status(r.Status) == decide.Queued }
+	for i := range live {
+		r := &live[i]
+		if queued(r) {
+			if next == nil || r.Priority > next.Priority {
+				next = r
+			}
+			continue
+		}
+		first := r // of those that it follows
+		for hops := 0; first != nil && !queued(first) && hops < len(live); hops++ {
+			before := first.Before
+			if first = nil; before != nil {
+				first = byID[*before]
+			}
+		}
+		if first == nil {
+			return nil
+		}
+	}
+	return next
 }

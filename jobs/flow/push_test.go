@@ -1,8 +1,13 @@
 package flow_test
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/peltonq/pelton/jobs/flow"
 )
 
 // A version and the row that says who pushed it are stored together, or neither is.
@@ -27,5 +32,23 @@ func TestPushAndItsAuditAreOne(t *testing.T) {
 		(SELECT count(*) FROM pelton.audit WHERE action = 'flow.push' AND target = 'project p')`).Scan(&versions, &rows))
 	if versions != 1 || rows != 1 {
 		t.Errorf("%d versions and %d audit rows, want one of each", versions, rows)
+	}
+}
+
+// A file that cannot be read is one fault among the others, and keeps the upload from being stored.
+func TestALinkAmongFaults(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	dir := write(t, map[string]string{"top/a.job": "type=noop\ndependencies=nope\n", "top/b.job": "type=noop\n"})
+	must(t, os.Symlink("b.job", filepath.Join(dir, "top", "c.job")))
+	var faults *flow.FaultsError
+	_, err := h.flows.Push(t.Context(), "p", dir)
+	if !errors.As(err, &faults) || len(faults.Faults) != 2 || faults.Faults[0].Node != "a" || faults.Faults[1].File != "c.job" {
+		t.Errorf("pushed: %v", err)
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "top", "a.job"), []byte("type=noop\n"), 0o600))
+	report, err := h.flows.Push(t.Context(), "p", dir)
+	if !errors.As(err, &faults) || len(report.Faults) != 1 || report.Version != nil {
+		t.Errorf("pushed with nothing wrong but a link: %+v, %v", report, err)
 	}
 }

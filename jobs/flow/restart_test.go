@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/peltonq/pelton/internal/pgtest"
@@ -214,5 +216,37 @@ func TestRetryOfAFollowedRun(t *testing.T) {
 				t.Errorf("first: %s", got)
 			}
 		})
+	}
+}
+
+// A run that is queued does not wait for runs of a pipeline that wait for it, nor for those that wait for another queued one.
+func TestQueueBesidePipelines(t *testing.T) {
+	t.Parallel()
+	var gates gate
+	var mu sync.Mutex
+	var order []int64
+	h := newHouse(t, func(ctx context.Context, j flowtest.Job) (map[string]string, error) {
+		mu.Lock()
+		order = append(order, j.Node.Run)
+		mu.Unlock()
+		return nil, gates.wait(ctx, "go")
+	})
+	h.push(yaml(t, "nodes: [{name: a, type: test}]"))
+	runs := []int64{h.start("f", flow.Options{})}
+	for _, o := range []flow.Options{
+		{Concurrent: flow.Queue}, {Concurrent: flow.Pipeline1},
+		{Concurrent: flow.Queue, Priority: 9}, {Concurrent: flow.Pipeline2}, {Concurrent: flow.Pipeline3},
+	} {
+		runs = append(runs, h.start("f", o))
+	}
+	h.eventually(runs[0], "a", "RUNNING")
+	h.status(runs[2], "RUNNING") // it has begun, and a is held
+	gates.open("go")
+	for _, run := range runs {
+		equal(t, fmt.Sprint("run ", run), h.ended(run), "SUCCEEDED: a=SUCCEEDED")
+	}
+	want := []int64{runs[0], runs[3], runs[4], runs[5], runs[1], runs[2]}
+	if !slices.Equal(order, want) {
+		t.Errorf("they ran in the order %v, want %v", order, want)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // scopes are where a node's parameters come from.
 func (l *loaded) scopes(n int) param.Scopes {
 	m := l.machine
-	node := param.Node{Number: n, Outputs: func(p int) map[string]string { return m.Node(p).Outputs }, Runtime: l.runtime(n)}
+	node := param.Node{Number: n, Outputs: func(p int) map[string]string { return m.Node(p).Outputs }, Empty: m.IsEmptyList, Runtime: l.runtime(n)}
 	if m.IsInstance(n) {
 		state := m.Node(n)
 		node.Number, node.Item = state.Template, &param.Item{Index: state.Index, Value: state.Item}
@@ -32,12 +32,8 @@ func (l *loaded) runtime(n int) map[string]string {
 		}
 		return strings.Join(list, ",")
 	}
-	nested := l.run.Flow
-	if i := strings.LastIndexByte(path, ':'); i >= 0 {
-		nested += ":" + path[:i]
-	}
 	values := l.runtimeOfRun()
-	values["azkaban.flow.nested.path"] = nested + ":" + nameOf(path)
+	values["azkaban.flow.nested.path"] = path // without the flow's name, as in Azkaban
 	values["azkaban.job.id"] = nameOf(path)
 	values["azkaban.job.attempt"] = strconv.Itoa(m.Node(n).Attempt)
 	values["azkaban.job.innodes"] = names(spec.Parents)

@@ -117,8 +117,8 @@ func (s *step) timeout(n int, spec *graph.Node) float64 {
 		if sla.Node == "" || sla.Node != s.l.machine.Path(n) && sla.Node != spec.Path {
 			continue
 		}
-		if sla.Alert && s.l.machine.Node(n).Try == 0 {
-			s.timers = append(s.timers, store.Timer{Node: n, What: actSLA + ":" + strconv.Itoa(i), After: time.Duration(sla.Within)})
+		if sla.Alert { // a job that is made anew has its own time to end, but the node no more to succeed
+			s.timers = append(s.timers, store.Timer{Node: n, What: actSLA + ":" + strconv.Itoa(i), After: time.Duration(sla.Within), Keep: sla.Succeed})
 		}
 		if sla.Kill && (limit == 0 || time.Duration(sla.Within) < limit) {
 			limit = time.Duration(sla.Within)

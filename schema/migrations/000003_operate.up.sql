@@ -3,7 +3,8 @@
 -- something, so that calling twice is harmless. actor is who asked, beside the database role: an OS user, an API user.
 --
 -- Errors have SQLSTATEs of their own: PL001 no such job or dead letter, PL002 the unique key is held by another job
--- (DETAIL: its id). A bad value is 22023.
+-- (DETAIL: its id), PL003 the job works for a node of a flow, whose run decides when it runs again (DETAIL: run and node as JSON). A bad value
+-- is 22023.
 --
 -- Who ends a run is decided by the key of job_attempt, never by what was read before: whoever inserts a row goes on, whoever
 -- does not looks again. Whoever writes about a job that may have ended first keeps maintenance from moving its row
@@ -179,6 +180,20 @@ BEGIN
     WHERE c.max_attempts IS NULL OR c.max_attempts < excluded.max_attempts;
 END $$;
 
+-- refuse_node fails with PL003 if a job works for a node of a flow's run: outside of its run the node would run unseen by it, and perhaps
+-- twice at once. label says what is refused.
+CREATE FUNCTION pelton.refuse_node(label text, metadata jsonb) RETURNS void LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    mark jsonb := metadata -> 'pelton:flow';
+    node text := coalesce(mark ->> 'path', mark ->> 'node');
+BEGIN
+    IF mark ->> 'run' IS NULL THEN
+        RETURN;
+    END IF;
+    RAISE EXCEPTION '% works for node % of run %: use pelton flow retry %', label, node, mark ->> 'run', mark ->> 'run'
+        USING ERRCODE = 'PL003', DETAIL = jsonb_build_object('run', mark -> 'run', 'node', node)::text;
+END $$;
+
 -- run_again records the uncounted row 'retried' for a job whose newest run has ended it, and puts the run after it into the
 -- line. The row decides: of two retries at once one does it, the other returns false.
 CREATE FUNCTION pelton.run_again(job bigint, ended_run integer, attempts smallint) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
@@ -198,7 +213,8 @@ END $$;
 -- retry makes a job available now: one that has ended runs once more (and may use one attempt more if they are used up), one
 -- that waits for a time or for somebody does not wait any longer, one that was cancelled in the line is taken back into it.
 -- A running job is left alone. Returns the state afterwards. Two retries at once are one. Fails with PL002 if another job
--- holds the job's unique key meanwhile.
+-- holds the job's unique key meanwhile, and with PL003 if the job has ended and worked for a node of a flow; the next attempt of one that
+-- waits for it may be hurried, since its run waits for it too.
 CREATE FUNCTION pelton.retry(job bigint, actor text DEFAULT NULL) RETURNS text LANGUAGE plpgsql VOLATILE
 SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -217,6 +233,7 @@ BEGIN
         FOR look IN 1..2 LOOP
             last := pelton.last_run(job);
             IF last.outcome IN ('completed', 'cancelled', 'discarded') THEN
+                PERFORM pelton.refuse_node('job ' || job, (SELECT j.metadata FROM pelton.job j WHERE j.id = job));
                 IF pelton.run_again(job, last.run, last.attempt) THEN
                     was := last.outcome::text;
                 END IF;
@@ -226,6 +243,7 @@ BEGIN
                 RETURN 'running';
             END IF;
             EXIT WHEN pelton.voided(job, last.run + 1) IS DISTINCT FROM 'cancelled';
+            PERFORM pelton.refuse_node('job ' || job, (SELECT j.metadata FROM pelton.job j WHERE j.id = job));
             -- It stands cancelled in the line. That is recorded first; the ticket that is still there finds its run ended.
             INSERT INTO pelton.job_attempt (job_id, run, outcome, attempt)
             VALUES (job, last.run + 1, 'cancelled', last.attempt) ON CONFLICT DO NOTHING;
@@ -651,7 +669,7 @@ BEGIN
 END $$;
 
 -- redrive makes a new job of a dead letter, with metadata redriven_from, and removes the letter. Its old partition may be gone.
--- Returns the new job's id. It holds no unique key.
+-- Returns the new job's id. It holds no unique key. Fails with PL003 if the job worked for a node of a flow.
 CREATE FUNCTION pelton.redrive(dead bigint, actor text DEFAULT NULL) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     letter pelton.job_dead;
@@ -661,9 +679,10 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'dead letter % not found', dead USING ERRCODE = 'PL001';
     END IF;
+    PERFORM pelton.refuse_node('dead letter ' || dead, letter.metadata);
     SELECT i.id INTO fresh FROM pelton.insert_jobs(ARRAY[letter.kind], ARRAY[letter.args::text], ARRAY[letter.queue],
         ARRAY[letter.priority], ARRAY[letter.max_attempts], ARRAY[NULL::timestamptz], ARRAY[false],
-        ARRAY[((coalesce(letter.metadata, '{}') - 'output' - 'pelton:flow') || jsonb_build_object('redriven_from', dead))::text],
+        ARRAY[((coalesce(letter.metadata, '{}') - 'output') || jsonb_build_object('redriven_from', dead))::text],
         ARRAY[array_to_string(letter.tags, ',')], NULL, NULL, true) i;
     PERFORM pelton.record_audit(actor, 'dead.redrive', dead::text, jsonb_build_object('kind', letter.kind, 'queue', letter.queue,
         'reason', letter.reason, 'attempt', letter.attempt), jsonb_build_object('job', fresh));

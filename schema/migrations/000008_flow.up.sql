@@ -92,6 +92,12 @@ CREATE TABLE pelton.flow_node (
     PRIMARY KEY (run_id, no)
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05);
 
+-- Runs that were deleted before their nodes.
+CREATE TABLE pelton.flow_swept (
+    run_id bigint PRIMARY KEY,
+    next integer NOT NULL DEFAULT 0     -- the first node that is left
+);
+
 -- What is to happen to a run, in the order it came: ends of jobs (outcome is set), and what people or the clock want (action).
 CREATE TABLE pelton.flow_report (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -93,6 +93,12 @@ var answers = map[string]answer{
 	"Which nodes of flows are slowest?":                          {"project flow node runs mean longest waited", 3, "report"},
 	"Who killed, retried or changed which run?":                  {"at who action run project flow was nodes is_now", 1, "flow.kill|3|sales|nightly|RUNNING||KILLED"},
 	"How many runs of flows end per day, and how?":               {"day project flow runs succeeded failed killed mean longest", 3, "nightly"},
+	"Which ticks did not run since yesterday, and why?":         {"name at outcome reason note decided_at", 2, "|skipped|overlap|"},
+	"Which schedules fire next?":                                 {"name owner next_at looked_at waiting failures", 1, "sales/nightly"},
+	"Which schedules are paused, since when, and by whom?":       {"name owner paused_at paused_for paused_why paused_by", 1, "|person|os:ann|"},
+	"How late were ticks fired?":                                 {"name ticks mean latest", 1, "sales/nightly|2|00:00:01"},
+	"Which jobs did a schedule start, and how did they end?":     {"tick source job_id state since", 2, "completed"},
+	"How far are backfills?":                                     {"id name from_at to_at status total started left_out succeeded failed created_by", 1, "running|10|4|1|2|0"},
 	"Which versions of projects were pushed, and were they run?": {"project version pushed_at pushed_by format files size flows runs last_run", 2, "sales|1|"},
 }
 
@@ -128,7 +134,7 @@ func TestQuestionsOfTheManual(t *testing.T) {
 			continue
 		}
 		sql := strings.NewReplacer(":job_id", "("+theJob[q.title]+")", ":'executor'", "'worker-a'", ":'tag'", "'nightly'",
-			":'customer'", "'103'", ":run", "6").Replace(q.queries[0])
+			":'customer'", "'103'", ":'schedule'", "'sales/nightly'", ":run", "6").Replace(q.queries[0])
 		columns, rows := ask(t, pool, q.title, sql)
 		if columns != want.columns {
 			t.Errorf("%q has columns %s, want %s", q.title, columns, want.columns)

@@ -18,7 +18,7 @@ import (
 // Kind is the kind of test jobs.
 const Kind = "test"
 
-// Args are the config of a node of type test.
+// Args are the parameters of a node of type test, resolved.
 type Args map[string]string
 
 // Kind implements river.JobArgs.

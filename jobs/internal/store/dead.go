@@ -106,7 +106,7 @@ func scanDeadLetter(row pgx.CollectableRow) (*DeadLetter, error) {
 	return &d, nil
 }
 
-// Redrive makes a new job of a dead letter and returns its id.
+// Redrive makes a new job of a dead letter and returns its id. The error is a *NodeError if the job worked for a node of a flow.
 func (s *Store) Redrive(ctx context.Context, db DB, id int64, actor string) (job int64, err error) {
 	err = db.QueryRow(ctx, s.sql.Get("redrive"), id, nullIfEmpty(actor)).Scan(&job)
 	return job, operateError(err, "redrive dead letter", id)
@@ -118,7 +118,7 @@ type Redriven struct {
 	JobID  int64
 }
 
-// RedriveMany makes new jobs of the oldest dead letters that match, at most limit.
+// RedriveMany makes new jobs of the oldest dead letters that match, at most limit, but for those of flows' nodes.
 func (s *Store) RedriveMany(ctx context.Context, db DB, filter DeadFilter, limit int, actor string) ([]Redriven, error) {
 	rows, err := db.Query(ctx, s.sql.Get("redrive_many"), append(filter.args(), nullIfEmpty(actor), limit)...)
 	if err != nil {
@@ -129,6 +129,15 @@ func (s *Store) RedriveMany(ctx context.Context, db DB, filter DeadFilter, limit
 		return nil, fmt.Errorf("redrive dead letters: %w", err)
 	}
 	return made, nil
+}
+
+// DeadNodes counts the dead letters that match and are of flows' nodes, up to limit.
+func (s *Store) DeadNodes(ctx context.Context, db DB, filter DeadFilter, limit int) (n int, err error) {
+	err = db.QueryRow(ctx, s.sql.Get("dead_nodes"), append(filter.args(), limit)...).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count dead letters: %w", err)
+	}
+	return n, nil
 }
 
 // Discard removes a dead letter for good and tells whether there was one.

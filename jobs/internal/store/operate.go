@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 const (
 	NotFound     = "PL001" // no such job or dead letter
 	KeyHeld      = "PL002" // another job holds the unique key; the error's detail is its id
+	FlowsNode    = "PL003" // the job works for a node of a flow; the error's detail says which
 	InvalidValue = "22023"
 )
 
@@ -28,6 +30,15 @@ func (e *KeyHeldError) Error() string {
 	return fmt.Sprintf("job %d: job %d holds its unique key", e.JobID, e.HolderID)
 }
 
+// NodeError says that a job cannot be run again by itself because it works for a node of a flow's run.
+type NodeError struct {
+	Run  int64  `json:"run"`
+	Node string `json:"node"` // its path
+	Text string `json:"-"`    // for people
+}
+
+func (e *NodeError) Error() string { return e.Text }
+
 // operateError gives the errors of Pelton's functions their Go types.
 func operateError(err error, what string, id int64) error {
 	if err == nil {
@@ -40,6 +51,11 @@ func operateError(err error, what string, id int64) error {
 		case KeyHeld:
 			if holder, parseErr := strconv.ParseInt(pgErr.Detail, 10, 64); parseErr == nil {
 				return &KeyHeldError{JobID: id, HolderID: holder}
+			}
+		case FlowsNode:
+			node := &NodeError{Text: pgErr.Message}
+			if json.Unmarshal([]byte(pgErr.Detail), node) == nil {
+				return node
 			}
 		}
 	}
@@ -62,7 +78,7 @@ func (s *Store) CancelMany(ctx context.Context, db DB, ids []int64, actor string
 }
 
 // Retry makes a job available now. It returns the state afterwards. The error is a *KeyHeldError if another job holds its
-// unique key.
+// unique key, a *NodeError if the job has ended and worked for a node of a flow.
 func (s *Store) Retry(ctx context.Context, db DB, id int64, actor string) (rivertype.JobState, error) {
 	var after rivertype.JobState
 	err := db.QueryRow(ctx, s.sql.Get("retry"), id, nullIfEmpty(actor)).Scan(&after)

@@ -224,3 +224,19 @@ FROM pelton.flow_run r CROSS JOIN generate_series(0, 2) AS n(no) CROSS JOIN LATE
 INSERT INTO pelton.audit (at, actor, action, target, before, after) VALUES
     (now() - interval '4 days', 'os:ann', 'flow.run', 'run 1', NULL, '{"project": "sales", "flow": "nightly", "version": 1, "options": {}}'),
     (now() - interval '2 days' + interval '6 minutes', 'os:ann', 'flow.kill', 'run 3', '{"status": "RUNNING"}', '{"nodes": null}');
+
+-- Schedules: one of people that fires, one of a service that somebody has paused, and a backfill.
+INSERT INTO pelton.schedule (id, name, owner, spec, paused_at, paused_why, paused_by) OVERRIDING SYSTEM VALUE VALUES
+    (1, 'sales/nightly', '', '{"name": "sales/nightly", "cron": "0 * * * *", "job": {"kind": "report"}}', NULL, NULL, NULL),
+    (2, 'shop/cleanup', 'shop', '{"name": "shop/cleanup", "cron": "@daily", "job": {"kind": "cleanup"}}', now() - interval '3 hours', 'person', 'os:ann');
+INSERT INTO pelton.schedule_due (schedule_id, wake, next_at, decided) VALUES
+    (1, now() + interval '10 minutes', now() + interval '10 minutes', now()), (2, NULL, NULL, now() - interval '3 hours');
+INSERT INTO pelton.schedule_tick (schedule_id, tick, at, decided_at, source, outcome, reason, job_id)
+SELECT 1, pelton.tick_key(t.at), t.at, t.at + interval '1 second', 'clock', t.outcome, t.reason, t.job_id
+FROM (
+    SELECT now() - n * interval '1 hour' AS at, CASE WHEN n > 2 THEN 'skipped' ELSE 'fired' END AS outcome, CASE WHEN n > 2 THEN 'overlap' END AS reason,
+        CASE WHEN n <= 2 THEN (SELECT a.job_id FROM pelton.job_attempt a WHERE a.outcome = 'completed' ORDER BY a.job_id DESC OFFSET n LIMIT 1) END AS job_id
+    FROM generate_series(1, 4) AS n
+) t;
+INSERT INTO pelton.schedule_backfill (schedule_id, wake, from_at, to_at, decided, parallel, total, started, left_out, succeeded, only_missed, created_by)
+VALUES (1, now(), now() - interval '20 hours', now() - interval '10 hours', now() - interval '15 hours', 2, 10, 4, 1, 2, true, 'os:ann');

@@ -45,13 +45,17 @@ type File struct {
 	Size   int64
 	SHA256 [sha256.Size]byte
 
-	open func() (io.ReadCloser, error)
+	open func() (io.ReadCloser, error) // nil: the file has a fault
 }
 
-// ErrChanged says that a file was changed after the bundle was read.
-var ErrChanged = errors.New("the file was changed while it was being read")
+// Errors of files.
+var (
+	ErrChanged = errors.New("the file was changed while it was being read")
+	ErrFault   = errors.New("the file has a fault") // which is among those of the upload
+)
 
-// Open reads the zip or directory at a path. Faults say everything that is wrong with it; there is no bundle then. The
+// Open reads the zip or directory at a path. Faults say everything that is wrong with it. There is a bundle then too, so that what
+// it holds can be checked as well, but only its sound files can be read; there is none if the upload is larger than the limits. The
 // bundle must be closed.
 func Open(name string, limits Limits) (*Bundle, []graph.Fault, error) {
 	info, err := os.Stat(name)
@@ -97,6 +101,9 @@ func (b *Bundle) Close() error {
 
 // Open returns the contents of a file. The reader fails at the end with ErrChanged if they are not those that were hashed.
 func (f *File) Open() (io.ReadCloser, error) {
+	if f.open == nil {
+		return nil, ErrFault
+	}
 	r, err := f.open()
 	if err != nil {
 		return nil, err
@@ -140,7 +147,8 @@ type reader struct {
 	bundle *Bundle
 	faults []graph.Fault
 	total  int64
-	full   bool
+	full   bool // there are more files than are allowed
+	large  bool // or more bytes
 }
 
 func (r *reader) fault(name, format string, args ...any) {
@@ -165,8 +173,6 @@ func badPath(name string) string {
 		return "the path leads out of the upload"
 	case len(name) > longest:
 		return fmt.Sprintf("the path has %d bytes, at most %d are allowed", len(name), longest)
-	case !fs.ValidPath(name):
-		return "the path is not a plain one (as folder/name)"
 	}
 	return ""
 }
@@ -184,10 +190,26 @@ func ignored(name string) (ignored, missed bool) {
 	return false, false
 }
 
-// add takes one entry up. Its contents are not looked at yet.
-func (r *reader) add(name string, mode fs.FileMode, size int64, open func() (io.ReadCloser, error)) {
+// entry is a file of an upload.
+type entry struct {
+	name  string
+	mode  fs.FileMode
+	size  int64
+	fault string // why it cannot be read, "" if it can
+	open  func() (io.ReadCloser, error)
+}
+
+// add takes one entry up. Its contents are not looked at yet. One with a fault stays in the bundle, so that what refers to it is
+// not called wrong too.
+func (r *reader) add(e entry) {
+	name, mode := e.name, e.mode
 	if reason := badPath(name); reason != "" {
 		r.fault(name, "%s", reason)
+		return
+	}
+	name = path.Clean(name) // zips may hold ./a and a//b
+	if name == "." {
+		r.fault(name, "the name is that of a directory")
 		return
 	}
 	if skip, missed := ignored(name); skip {
@@ -197,15 +219,17 @@ func (r *reader) add(name string, mode fs.FileMode, size int64, open func() (io.
 		return
 	}
 	switch {
+	case e.fault != "":
 	case mode&fs.ModeSymlink != 0:
-		r.fault(name, "is a symbolic link; an upload may hold files and directories only")
-		return
+		e.fault = "is a symbolic link; an upload may hold files and directories only"
 	case !mode.IsRegular():
-		r.fault(name, "is neither a file nor a directory")
-		return
-	case size > r.limits.File:
-		r.fault(name, "has %d bytes, at most %d are allowed", size, r.limits.File)
-		return
+		e.fault = "is neither a file nor a directory"
+	case e.size > r.limits.File:
+		e.fault = fmt.Sprintf("has %d bytes, at most %d are allowed", e.size, r.limits.File)
+	}
+	if e.fault != "" {
+		r.fault(name, "%s", e.fault)
+		e.size, e.open = 0, nil
 	}
 	if len(r.bundle.Files) == r.limits.Files {
 		if !r.full {
@@ -218,38 +242,47 @@ func (r *reader) add(name string, mode fs.FileMode, size int64, open func() (io.
 	if mode&0o111 != 0 {
 		kept = 0o755
 	}
-	r.bundle.Files = append(r.bundle.Files, File{Path: name, Mode: kept, Size: size, open: open})
-	r.total = min(r.total+size, 1<<62)
+	r.bundle.Files = append(r.bundle.Files, File{Path: name, Mode: kept, Size: e.size, open: e.open})
+	r.total = min(r.total+e.size, 1<<62)
 }
 
-// finish orders the files and reads each once.
+// finish orders the files and reads each once. There is no bundle if not all were taken up.
 func (r *reader) finish() (*Bundle, []graph.Fault) {
-	files := r.bundle.Files
-	slices.SortStableFunc(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortStableFunc(r.bundle.Files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
 	if r.total > r.limits.Total {
+		r.large = true
 		r.fault("", "the files have %d bytes together, at most %d are allowed", r.total, r.limits.Total)
 	}
 	r.clashes()
-	if len(r.faults) == 0 {
+	if !r.large {
 		r.hash()
 	}
-	if len(r.faults) > 0 {
+	if r.full || r.large {
 		return nil, r.faults
 	}
-	stripTop(files)
+	if top := topOf(r.bundle.Files); top != "" {
+		for i := range r.bundle.Files {
+			r.bundle.Files[i].Path = strings.TrimPrefix(r.bundle.Files[i].Path, top)
+		}
+		for i := range r.faults {
+			r.faults[i].File = strings.TrimPrefix(r.faults[i].File, top)
+		}
+	}
 	slices.Sort(r.bundle.Hidden)
-	return r.bundle, nil
+	return r.bundle, r.faults
 }
 
-// clashes looks for names that come twice, and for files that are directories too.
+// clashes looks for names that come twice, of which the first is kept, and for files that are directories too.
 func (r *reader) clashes() {
 	files := make(map[string]bool, len(r.bundle.Files))
-	for _, f := range r.bundle.Files {
-		if files[f.Path] {
+	r.bundle.Files = slices.DeleteFunc(r.bundle.Files, func(f File) bool {
+		twice := files[f.Path]
+		if twice {
 			r.fault(f.Path, "duplicate name in the upload")
 		}
 		files[f.Path] = true
-	}
+		return twice
+	})
 	for _, f := range r.bundle.Files {
 		for dir := path.Dir(f.Path); dir != "."; dir = path.Dir(dir) {
 			if files[dir] {
@@ -266,14 +299,19 @@ func (r *reader) hash() {
 	buffer := make([]byte, 64<<10)
 	for i := range r.bundle.Files {
 		f := &r.bundle.Files[i]
+		if f.open == nil {
+			continue
+		}
 		left := min(r.limits.File, r.limits.Total-r.total)
 		sum, size, err := hashOf(f, left, buffer)
 		switch {
 		case err != nil:
 			r.fault(f.Path, "cannot be read: %v", err)
+			f.open = nil
 			continue
 		case size > left:
 			r.fault(f.Path, "has more bytes than it says, and more than are allowed")
+			r.large = true
 			return
 		}
 		f.Size, f.SHA256 = size, sum
@@ -291,20 +329,17 @@ func hashOf(f *File, most int64, buffer []byte) (sum [sha256.Size]byte, size int
 	return [sha256.Size]byte(h.Sum(nil)), size, errors.Join(err, in.Close())
 }
 
-// stripTop takes a directory off that all files are in.
-func stripTop(files []File) {
+// topOf is the directory that all files are in, with its slash; "": there is none.
+func topOf(files []File) string {
 	if len(files) == 0 {
-		return
+		return ""
 	}
 	top, _, _ := strings.Cut(files[0].Path, "/")
-	for _, f := range files {
-		if !strings.HasPrefix(f.Path, top+"/") {
-			return
-		}
+	top += "/"
+	if slices.ContainsFunc(files, func(f File) bool { return !strings.HasPrefix(f.Path, top) }) {
+		return ""
 	}
-	for i := range files {
-		files[i].Path = files[i].Path[len(top)+1:]
-	}
+	return top
 }
 
 // Dir reads a directory.
@@ -333,7 +368,7 @@ func Dir(fsys fs.FS, limits Limits) (*Bundle, []graph.Fault, error) {
 		if err != nil {
 			return err
 		}
-		r.add(name, info.Mode(), info.Size(), func() (io.ReadCloser, error) { return fsys.Open(name) })
+		r.add(entry{name: name, mode: info.Mode(), size: info.Size(), open: func() (io.ReadCloser, error) { return fsys.Open(name) }})
 		return nil
 	})
 	if err != nil {
@@ -351,17 +386,18 @@ func Zip(in io.ReaderAt, size int64, limits Limits) (*Bundle, []graph.Fault, err
 	}
 	r := &reader{limits: limits.withDefaults(), bundle: &Bundle{}}
 	for _, f := range z.File {
-		const encrypted = 1
-		switch {
-		case strings.HasSuffix(f.Name, "/") || f.Mode().IsDir():
-			if reason := badPath(strings.TrimRight(f.Name, "/")); reason != "" {
+		if strings.HasSuffix(f.Name, "/") || f.Mode().IsDir() {
+			if reason := badPath(f.Name); reason != "" {
 				r.fault(f.Name, "%s", reason)
 			}
-		case f.Flags&encrypted != 0:
-			r.fault(f.Name, "is encrypted")
-		default:
-			r.add(f.Name, f.Mode(), int64(min(f.UncompressedSize64, 1<<62)), f.Open)
+			continue
 		}
+		e := entry{name: f.Name, mode: f.Mode(), size: int64(min(f.UncompressedSize64, 1<<62)), open: f.Open}
+		const encrypted = 1
+		if f.Flags&encrypted != 0 {
+			e.fault = "is encrypted"
+		}
+		r.add(e)
 	}
 	b, faults := r.finish()
 	return b, faults, nil

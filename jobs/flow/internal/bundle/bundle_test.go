@@ -59,7 +59,7 @@ func open(t testing.TB, limits bundle.Limits, entries ...entry) string {
 	for _, f := range faults {
 		fmt.Fprintln(&text, f)
 	}
-	if b != nil {
+	if len(faults) == 0 {
 		text.WriteString(listing(t, b))
 	}
 	return text.String()
@@ -112,15 +112,26 @@ func TestZip(t *testing.T) {
 		},
 		"empty": {want: ""},
 		"slip": {
-			entries: []entry{{"../a", "", 0}, {"a/../../b", "", 0}, {"/etc/passwd", "", 0}, {"c:/x", "", 0}, {`..\w`, "", 0}, {"./d", "", 0}, {"a//e", "", 0}},
+			entries: []entry{{"../a", "", 0}, {"a/../../b", "", 0}, {"/etc/passwd", "", 0}, {"c:/x", "", 0}, {`..\w`, "", 0}},
 			want: `../a: the path leads out of the upload
 a/../../b: the path leads out of the upload
 /etc/passwd: the path is absolute
 c:/x: the path is absolute
 ..\w: the name holds a backslash; folders are separated by slashes
-./d: the path is not a plain one (as folder/name)
-a//e: the path is not a plain one (as folder/name)
 `,
+		},
+		"names that are not plain": {
+			entries: []entry{{"./", "", 0}, {"./p//", "", 0}, {"./p/a.job", "1", 0}, {"p//b.job", "2", 0}, {"p/./sub/c", "3", 0}, {"./.env", "4", 0}, {"p//./.DS_Store", "5", 0}},
+			want:    "a.job -rw-r--r-- \"1\"\nb.job -rw-r--r-- \"2\"\nsub/c -rw-r--r-- \"3\"\nhidden .env\n",
+		},
+		"names that are not plain, and slip": {
+			entries: []entry{{"./../a", "", 0}, {"./a/..", "", 0}, {"//a", "", 0}, {".", "x", 0}, {"a/..//", "", 0}},
+			want: "./../a: the path leads out of the upload\n./a/..: the path leads out of the upload\n//a: the path is absolute\n" +
+				".: the name is that of a directory\na/..//: the path leads out of the upload\n",
+		},
+		"one file by two names": {
+			entries: []entry{{"p/a", "1", 0}, {"./p//a", "2", 0}},
+			want:    "a: duplicate name in the upload\n",
 		},
 		"slip by a directory": {
 			entries: []entry{{"../", "", 0}, {"a", "", 0}},
@@ -176,8 +187,37 @@ func TestZipThatLies(t *testing.T) {
 	at := bytes.LastIndex(data, []byte("PK\x01\x02")) + 24 // the size in the directory
 	copy(data[at:], []byte{100, 0, 0, 0})
 	b, faults, err := bundle.Zip(bytes.NewReader(data), z.Size(), bundle.Limits{File: 1000})
-	if b != nil || err != nil || len(faults) != 1 || faults[0].File != "bomb" {
-		t.Errorf("got %v, faults %v, error %v", b, faults, err)
+	if err != nil || len(faults) != 1 || faults[0].File != "bomb" {
+		t.Fatalf("faults %v, error %v", faults, err)
+	}
+	if _, err := b.Files[0].Read(); !errors.Is(err, bundle.ErrFault) {
+		t.Errorf("its file is read: %v", err)
+	}
+}
+
+// What is wrong with some files does not keep the others from being read, each by the name that it would have without faults.
+func TestSoundFilesOfABadUpload(t *testing.T) {
+	t.Parallel()
+	z := zipOf(
+		t, entry{"p/a", "1", 0}, entry{"p/link", "a", fs.ModeSymlink | 0o777}, entry{"../x", "", 0},
+		entry{"p/a", "2", 0}, entry{"p/large", strings.Repeat("0", 1000), 0}, entry{"p/sub/b", "3", 0},
+	)
+	b, faults, err := bundle.Zip(z, z.Size(), bundle.Limits{File: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "[link: is a symbolic link; an upload may hold files and directories only ../x: the path leads out of the upload " +
+		"large: has 1000 bytes, at most 100 are allowed a: duplicate name in the upload]"
+	if got := fmt.Sprint(faults); got != want {
+		t.Errorf("faults\n got %s\nwant %s", got, want)
+	}
+	var got strings.Builder
+	for i := range b.Files {
+		data, err := b.Files[i].Read()
+		fmt.Fprintf(&got, "%s %q %v\n", b.Files[i].Path, data, errors.Is(err, bundle.ErrFault))
+	}
+	if want := "a \"1\" false\nlarge \"\" true\nlink \"\" true\nsub/b \"3\" false\n"; got.String() != want {
+		t.Errorf("files\n got %s\nwant %s", got.String(), want)
 	}
 }
 
@@ -280,7 +320,7 @@ func FuzzZip(f *testing.F) {
 	f.Add(data)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		limits := bundle.Limits{Files: 100, File: 1 << 16, Total: 1 << 17}
-		b, _, err := bundle.Zip(bytes.NewReader(data), int64(len(data)), limits)
+		b, faults, err := bundle.Zip(bytes.NewReader(data), int64(len(data)), limits)
 		if err != nil || b == nil {
 			return
 		}
@@ -290,7 +330,7 @@ func FuzzZip(f *testing.F) {
 			if total += file.Size; !fs.ValidPath(file.Path) || total > limits.Total || i > 0 && b.Files[i-1].Path >= file.Path {
 				t.Fatalf("%q of %d bytes", file.Path, file.Size)
 			}
-			if _, err := file.Read(); err != nil {
+			if _, err := file.Read(); err != nil && (len(faults) == 0 || !errors.Is(err, bundle.ErrFault)) {
 				t.Fatal(err)
 			}
 		}

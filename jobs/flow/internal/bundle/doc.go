@@ -6,5 +6,5 @@
 //
 // An upload is refused, with every reason, if a path leads out of it or is absolute, if a name comes twice or is a file and a
 // directory, if a file is neither a regular file nor a directory, or if it holds more than Limits allows. Sizes are counted while
-// reading, so a zip cannot lie about them. A file whose contents are no longer those that were hashed fails when it is read.
+// reading, so a zip cannot lie about them. The sound files of a refused upload can be read, unless it is larger than Limits allows. A file whose contents are no longer those that were hashed fails when it is read.
 package bundle

@@ -39,7 +39,8 @@
 // # for_each
 //
 // A for_each makes its instances when it starts: nodes of their own, numbered after those of the graph. It ends when they have: FAILED if one has,
-// KILLED if one was killed or kept from starting. Each of its outputs is a JSON array of what its instances have under that name. Items that cannot
+// KILLED if one was killed or kept from starting. Each of its outputs is a JSON array of what its instances have under that name; without
+// instances every output is an empty one. Items that cannot
 // be read make it FAILED. When it starts over, instances are used again by their index.
 //
 // # People

@@ -65,6 +65,9 @@ func (m *Machine) items(n int) ([]string, error) {
 			return nil, fmt.Errorf("for_each: there is no node %s", each.Node)
 		}
 		value, found := m.nodes[parent].Outputs[each.Key]
+		if !found && m.IsEmptyList(parent) {
+			return nil, nil
+		}
 		if !found {
 			return nil, fmt.Errorf("for_each: %s has no output %s", each.Node, each.Key)
 		}
@@ -99,6 +102,20 @@ func parseItems(value string) ([]string, error) {
 		}
 	}
 	return items, nil
+}
+
+// IsEmptyList says whether a node has ended well with outputs that are lists, all of them empty, so that nobody knows their names: a for_each
+// without items, or an embedded flow that ends with one.
+func (m *Machine) IsEmptyList(n int) bool {
+	switch {
+	case m.isInstance(n) || m.nodes[n].Status != Succeeded:
+		return false
+	case m.isTemplate(n):
+		return !slices.ContainsFunc(m.instances[n], func(n int) bool { return m.nodes[n].Status != Skipped })
+	case m.isContainer(n):
+		return slices.ContainsFunc(m.plan.members[n], func(member int) bool { return len(m.plan.children[member]) == 0 && m.IsEmptyList(member) })
+	}
+	return false
 }
 
 // collectLists returns, for each output that an instance of a for_each has, a JSON array of all instances' values, null for those that have

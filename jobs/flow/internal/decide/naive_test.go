@@ -152,6 +152,9 @@ func (x *naive) holds(n int) bool {
 			}
 			if x.flow.Nodes[m].Path == path && x.nodes[m].Status.Ended() {
 				value, found := x.nodes[m].Outputs[name]
+				if !found && x.emptyList(m) {
+					return "[]", true
+				}
 				return value, found
 			}
 		}
@@ -266,6 +269,21 @@ func (x *naive) close(scope int) bool {
 	return true
 }
 
+// emptyList says whether a node's outputs are lists without elements.
+func (x *naive) emptyList(n int) bool {
+	if x.nodes[n].Status != Succeeded {
+		return false
+	}
+	live, empty := 0, false
+	for _, in := range x.in(n) {
+		if x.nodes[in].Status != Skipped {
+			live++
+		}
+		empty = empty || len(x.children(in)) == 0 && x.emptyList(in)
+	}
+	return x.template(n) && live == 0 || x.container(n) && empty
+}
+
 // outputs puts together what a scope gives.
 func (x *naive) outputs(scope int) map[string]string {
 	all := map[string]string{}
@@ -314,7 +332,10 @@ func (x *naive) expand(n int) {
 		value := ""
 		for _, p := range x.spec(n).Parents {
 			if path := x.flow.Nodes[p].Path; path == each.Node || path[max(0, len(path)-len(each.Node)-1):] == ":"+each.Node {
-				value = x.nodes[p].Outputs[each.Key]
+				var found bool
+				if value, found = x.nodes[p].Outputs[each.Key]; !found && x.emptyList(p) {
+					value = "[]"
+				}
 			}
 		}
 		if items, err = parseItems(value); err != nil {

@@ -129,10 +129,15 @@ func (m *Machine) condition(n int) (holds bool, why string) {
 		if value, found := m.nodes[of].Outputs[name]; found {
 			return value, true
 		}
-		if m.inputs == nil {
-			return "", false
+		if m.inputs != nil {
+			if value, found := m.inputs(of, name); found {
+				return value, true
+			}
 		}
-		return m.inputs(of, name)
+		if m.IsEmptyList(of) {
+			return "[]", true
+		}
+		return "", false
 	})
 }
 

@@ -25,13 +25,9 @@ func Check(p *Project, rules Rules) (*graph.Project, []graph.Fault) {
 	for _, f := range p.Flows {
 		c.flow(f)
 	}
-	if len(c.faults) > 0 {
-		return nil, c.faults
-	}
-	for _, step := range []func(){c.split, c.embedding, c.sizes} {
-		if step(); len(c.faults) > 0 {
-			break
-		}
+	if c.split() { // what refers to nothing, or to itself, is passed over: that is a fault already
+		c.embedding()
+		c.sizes()
 	}
 	if len(c.faults) > 0 {
 		return nil, c.faults

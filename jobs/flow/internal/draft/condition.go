@@ -41,22 +41,26 @@ func (c *checker) conditions(s *Set, prefix string, numbers map[string]int) {
 	}
 }
 
-// notAncestors says of each use what is wrong with it, "" if it is of an ancestor. It goes through the graph once for each
-// 64 nodes that are referred to, so that a large flow whose every node has a condition takes no time to speak of.
+// notAncestors says of each use what is wrong with it, "" if it is of an ancestor; on a cycle all are ancestors of each other. It
+// goes through the graph once for each 64 nodes that are referred to, so that a large flow whose every node has a condition takes
+// no time to speak of.
 func notAncestors(parents [][]int, uses []use) []string {
 	reasons := make([]string, len(uses))
-	order := graph.Order(parents)
-	if len(order) < len(parents) {
-		return reasons // on a cycle everything is everything's ancestor; the cycle is the fault
-	}
+	sets := graph.Components(parents)
+	in := make([]int, len(parents))               // of each node, its set
 	bit, referred := make([]int, len(parents)), 0 // of nodes that are referred to, from 1
+	for set, nodes := range sets {
+		for _, i := range nodes {
+			in[i] = set
+		}
+	}
 	for _, u := range uses {
 		if bit[u.of] == 0 {
 			referred++
 			bit[u.of] = referred
 		}
 	}
-	above, below := make([]uint64, len(parents)), make([]uint64, len(parents))
+	own, above, below := make([]uint64, len(sets)), make([]uint64, len(sets)), make([]uint64, len(sets))
 	const block = 64
 	for first := 1; first <= referred; first += block {
 		mask := func(node int) uint64 {
@@ -65,23 +69,31 @@ func notAncestors(parents [][]int, uses []use) []string {
 			}
 			return 0
 		}
-		clear(above)
-		clear(below)
-		for _, i := range order {
-			for _, p := range parents[i] {
-				above[i] |= above[p] | mask(p)
+		clear(own)
+		for i := range parents {
+			own[in[i]] |= mask(i)
+		}
+		copy(above, own)
+		copy(below, own)
+		for set, nodes := range sets {
+			for _, i := range nodes {
+				for _, p := range parents[i] {
+					above[set] |= above[in[p]]
+				}
 			}
 		}
-		for _, i := range slices.Backward(order) {
-			for _, p := range parents[i] {
-				below[p] |= below[i] | mask(i)
+		for set, nodes := range slices.Backward(sets) {
+			for _, i := range nodes {
+				for _, p := range parents[i] {
+					below[in[p]] |= below[set]
+				}
 			}
 		}
 		for at, u := range uses {
 			m := mask(u.of)
 			switch {
-			case m == 0 || above[u.node]&m != 0:
-			case below[u.node]&m != 0:
+			case m == 0 || above[in[u.node]]&m != 0:
+			case below[in[u.node]]&m != 0:
 				reasons[at] = "runs after it: a condition may refer to ancestors only"
 			default:
 				reasons[at] = "it does not depend on: a condition may refer to ancestors only"

@@ -11,7 +11,7 @@ import (
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 )
 
-// Conditions on any graph without cycles agree with a search of its own for each.
+// Conditions on any graph, with cycles or without, agree with a search of its own for each.
 func TestConditionsReferToAncestors(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -19,6 +19,10 @@ func TestConditionsReferToAncestors(t *testing.T) {
 		parents := make([][]int, n)
 		for i := 1; i < n; i++ {
 			parents[i] = rapid.SliceOfN(rapid.IntRange(max(0, i-5), i-1), 0, 2).Draw(t, "parents")
+		}
+		for range rapid.IntRange(0, 3).Draw(t, "ways back") {
+			from := rapid.IntRange(0, n-1).Draw(t, "from")
+			parents[from] = append(parents[from], rapid.IntRange(from, n-1).Draw(t, "to"))
 		}
 		uses := make([]use, rapid.IntRange(0, 200).Draw(t, "uses"))
 		for i := range uses {

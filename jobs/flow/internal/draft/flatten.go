@@ -10,18 +10,19 @@ import (
 )
 
 // split finds the jobs of each flow of a Flow 1.0 project, unless they are too many.
-func (c *checker) split() {
+func (c *checker) split() bool {
 	if c.project.Jobs == nil {
-		return
+		return true
 	}
 	total := 0
 	for _, f := range c.project.Flows {
 		c.parts[f] = graph.Closure(c.edges[c.project.Jobs], c.jobs[f.End])
 		if total += len(c.parts[f]); total > graph.MaxTotal {
 			c.tooMany()
-			return
+			return false
 		}
 	}
+	return true
 }
 
 func (c *checker) tooMany() {
@@ -42,10 +43,10 @@ func (c *checker) embedding() {
 	by := make(map[[2]int]*Node)
 	for i, f := range flows {
 		for _, n := range c.nodesOf(f) {
-			if n.Type != graph.TypeFlow {
+			to, known := numbers[n.Embeds]
+			if n.Type != graph.TypeFlow || !known {
 				continue
 			}
-			to := numbers[n.Embeds]
 			if by[[2]int{i, to}] == nil {
 				by[[2]int{i, to}] = n
 				embedded[i] = append(embedded[i], to)
@@ -101,6 +102,7 @@ type sizes map[any]size
 
 func (s sizes) of(what any, count func() size) size {
 	if _, ok := s[what]; !ok {
+		s[what] = size{} // what is in itself counts as nothing there
 		s[what] = count()
 	}
 	return s[what]
@@ -112,20 +114,22 @@ const beyond = 1 << 40
 // sizes checks the limits, before anything is made.
 func (c *checker) sizes() {
 	known := sizes{}
-	total := 0
+	total, large := 0, false
 	for _, f := range c.project.Flows {
 		s := c.sizeOfFlow(f, known)
 		total = min(total+s.nodes, beyond)
-		switch {
-		case s.nodes > graph.MaxNodes:
+		if s.nodes > graph.MaxNodes {
+			large = true
 			c.flowFault(f, "", "flow %s has %s, embedded ones counted each time; at most %d are allowed", f.Name, countText(s.nodes), graph.MaxNodes)
-		case s.depth > graph.MaxDepth:
+		}
+		if s.depth > graph.MaxDepth {
 			c.flowFault(f, "", "flow %s embeds flows %d deep, at most %d are allowed", f.Name, s.depth, graph.MaxDepth)
-		case s.path > graph.MaxPath:
+		}
+		if s.path > graph.MaxPath {
 			c.flowFault(f, "", "flow %s has a node whose path is %d bytes long, at most %d are allowed", f.Name, s.path, graph.MaxPath)
 		}
 	}
-	if len(c.faults) == 0 && total > graph.MaxTotal {
+	if !large && total > graph.MaxTotal {
 		c.tooMany()
 	}
 }
@@ -138,6 +142,9 @@ func countText(nodes int) string {
 }
 
 func (c *checker) sizeOfFlow(f *Flow, known sizes) size {
+	if f == nil { // there is no such flow
+		return size{}
+	}
 	return known.of(f, func() size { return c.sizeOf(c.nodesOf(f), known) })
 }
 

@@ -1,6 +1,7 @@
 package flow1
 
 import (
+	"errors"
 	"maps"
 	"path"
 	"strings"
@@ -57,6 +58,9 @@ func (r *reader) read(f *bundle.File) (graph.Config, draft.Lines, bool) {
 		return nil, nil, false
 	}
 	data, err := f.Read()
+	if errors.Is(err, bundle.ErrFault) { // which is told of already
+		return nil, nil, false
+	}
 	if err != nil {
 		r.report.Fault(at, "cannot be read: %v", err)
 		return nil, nil, false

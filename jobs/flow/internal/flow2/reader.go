@@ -1,6 +1,7 @@
 package flow2
 
 import (
+	"errors"
 	"path"
 	"strings"
 
@@ -53,6 +54,9 @@ func readFile(f *bundle.File, report *draft.Report, read func(*document)) {
 		return
 	}
 	data, err := f.Read()
+	if errors.Is(err, bundle.ErrFault) { // which is told of already
+		return
+	}
 	if err != nil {
 		report.Fault(at, "cannot be read: %v", err)
 		return

@@ -65,7 +65,7 @@ type Node struct {
 	Template string `json:"template,omitempty"`
 
 	// Args are the args of a node that code made from a job kind. Texts in it may hold parameters. Of other nodes of a job
-	// kind, the args are made of the config.
+	// kind, the args are made of the parameters.
 	Args json.RawMessage `json:"args,omitempty"`
 
 	Condition        string   `json:"condition,omitempty"` // as written; "": all_success

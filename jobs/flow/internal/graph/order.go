@@ -100,6 +100,58 @@ func forward(cycle []int) []int {
 	return append(slices.Clone(cycle[least:]), cycle[:least]...)
 }
 
+// Components returns the nodes in sets, parents first: those on a common cycle in one, every other node in one of its own.
+func Components(parents [][]int) [][]int {
+	var (
+		sets   [][]int
+		seen   = make([]int, len(parents)) // when a node was met, from 1
+		least  = make([]int, len(parents)) // the least that is met from it on, of those that are in no set
+		next   = make([]int, len(parents)) // the parent to look at
+		done   = make([]bool, len(parents))
+		open   []int // met, in no set yet
+		path   []int // each node is a parent of the one before it
+		number int
+	)
+	for start := range parents {
+		if seen[start] > 0 {
+			continue
+		}
+		for path = append(path, start); len(path) > 0; {
+			at := path[len(path)-1]
+			if seen[at] == 0 {
+				number++
+				seen[at], least[at] = number, number
+				open = append(open, at)
+			}
+			if next[at] < len(parents[at]) {
+				p := parents[at][next[at]]
+				next[at]++
+				if seen[p] == 0 {
+					path = append(path, p)
+				} else if !done[p] {
+					least[at] = min(least[at], seen[p])
+				}
+				continue
+			}
+			if path = path[:len(path)-1]; len(path) > 0 {
+				below := path[len(path)-1]
+				least[below] = min(least[below], least[at])
+			}
+			if least[at] < seen[at] {
+				continue
+			}
+			from := len(open)
+			for from == len(open) || open[from] != at {
+				from--
+				done[open[from]] = true
+			}
+			sets = append(sets, slices.Clone(open[from:]))
+			open = open[:from]
+		}
+	}
+	return sets
+}
+
 // Closure returns the node and all its ancestors, in ascending order.
 func Closure(parents [][]int, node int) []int {
 	seen := make(map[int]bool, 16)

@@ -103,6 +103,37 @@ func TestCycles(t *testing.T) {
 	})
 }
 
+func TestComponents(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		parents := drawParents(t)
+		ancestors := above(parents)
+		sets := graph.Components(parents)
+		at := make([]int, len(parents)) // of each node, its set from 1
+		for set, nodes := range sets {
+			for _, i := range nodes {
+				if at[i] > 0 {
+					t.Fatalf("sets %v of %v: %d comes twice", sets, parents, i)
+				}
+				at[i] = set + 1
+			}
+		}
+		for i := range parents {
+			for j := range parents {
+				if together := i == j || ancestors[i][j] && ancestors[j][i]; (at[i] == at[j]) != together {
+					t.Fatalf("sets %v of %v: %d and %d", sets, parents, i, j)
+				}
+				if ancestors[i][j] && at[j] > at[i] {
+					t.Fatalf("sets %v of %v: %d comes before its ancestor %d", sets, parents, i, j)
+				}
+			}
+			if at[i] == 0 {
+				t.Fatalf("sets %v of %v: %d is in none", sets, parents, i)
+			}
+		}
+	})
+}
+
 func TestClosureAndChildren(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -8,6 +8,10 @@
 // decimals when one side is one. What holds anything else, like the name of a program in $(date +%F), stays as it is. An opening $( without its
 // closing parenthesis, and arithmetic that cannot be done, are errors.
 //
+// Items of a for_each that were taken from an output are data, and so are the lists that a for_each puts out: what looks like a reference or like
+// arithmetic in them stays as it is, also where it is put into other texts. A for_each without items has all outputs, empty lists: what is not
+// defined in the nodes behind it is [].
+//
 // From low to high, a node's scopes are: the installation's parameters; the shared .properties (Flow 1.0) or the flow's config (Flow 2.0); the
 // run's own; then for each embedded flow that the node is in, from the outermost: outputs of what the embedded flow waits for, its
 // config, the properties that the run sets for it; then outputs of the node's parents, later ones first; its own config; the properties that

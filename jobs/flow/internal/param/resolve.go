@@ -39,7 +39,7 @@ func (e *CycleError) Error() string {
 // Resolve returns the parameters of a node, with everything that their texts refer to put in. It returns all faults that it finds, up to
 // a few.
 func Resolve(scopes Scopes) (map[string]string, error) {
-	r := &resolver{texts: scopes.Merge(), replaced: map[string]string{}}
+	r := newResolver(scopes)
 	resolved := make(map[string]string, len(r.texts))
 	var faults []error
 	total := 0
@@ -65,18 +65,43 @@ func Resolve(scopes Scopes) (map[string]string, error) {
 
 // ResolveText returns a text that no scope has, with everything that it refers to put in. name is what errors call it.
 func ResolveText(scopes Scopes, name, text string) (string, error) {
-	r := &resolver{texts: scopes.Merge(), replaced: map[string]string{}}
+	r := newResolver(scopes)
 	r.texts[name] = text
+	delete(r.data, name)
 	return r.value(name)
 }
 
 // resolver resolves the texts of one node. It keeps what it has replaced, so each text is read once.
 type resolver struct {
 	texts    map[string]string
+	data     map[string]bool   // those whose texts are data
+	empty    bool              // what is not defined is an empty list
 	replaced map[string]string // ${} put in, arithmetic not done yet
 	kept     int               // bytes of replaced
 	chain    []string          // the names that are being replaced
 }
+
+func newResolver(scopes Scopes) *resolver {
+	r := &resolver{texts: scopes.Merge(), data: map[string]bool{}, replaced: map[string]string{}}
+	for _, scope := range scopes {
+		r.empty = r.empty || scope.Empty
+		for name := range scope.Values {
+			if scope.Data {
+				r.data[name] = true
+			} else {
+				delete(r.data, name)
+			}
+		}
+	}
+	return r
+}
+
+// Data that is put into a text must not be calculated with it, so what would begin and end an expression is something else meanwhile: bytes that
+// are in no text, because they are not UTF-8.
+var (
+	hide = strings.NewReplacer("$", "\xfd", "(", "\xfe", ")", "\xff")
+	show = strings.NewReplacer("\xfd", "$", "\xfe", "(", "\xff", ")")
+)
 
 func (r *resolver) value(name string) (string, error) {
 	r.chain = r.chain[:0]
@@ -85,8 +110,13 @@ func (r *resolver) value(name string) (string, error) {
 		return "", err
 	}
 	value, err := calculate(text)
-	if err != nil {
+	switch {
+	case err != nil && len(r.data) > 0:
+		return "", fmt.Errorf("parameter %s: %s", name, show.Replace(err.Error()))
+	case err != nil:
 		return "", fmt.Errorf("parameter %s: %w", name, err)
+	case len(r.data) > 0:
+		value = show.Replace(value)
 	}
 	return value, nil
 }
@@ -97,6 +127,9 @@ func (r *resolver) replace(name string) (string, error) {
 		return text, nil
 	}
 	text, defined := r.texts[name]
+	if !defined && r.empty {
+		return "[]", nil
+	}
 	if !defined {
 		return "", &UndefinedError{Name: name, Chain: append(slices.Clone(r.chain), name)}
 	}
@@ -106,12 +139,16 @@ func (r *resolver) replace(name string) (string, error) {
 	if len(r.chain) == maxChain {
 		return "", fmt.Errorf("parameter %s leads through more than %d others", r.chain[0], maxChain)
 	}
-	r.chain = append(r.chain, name)
-	text, err := r.expand(name, text)
-	if err != nil {
-		return "", err
+	if r.data[name] {
+		text = hide.Replace(text)
+	} else {
+		r.chain = append(r.chain, name)
+		var err error
+		if text, err = r.expand(name, text); err != nil {
+			return "", err
+		}
+		r.chain = r.chain[:len(r.chain)-1]
 	}
-	r.chain = r.chain[:len(r.chain)-1]
 	if r.kept += len(text); r.kept > MaxTotal {
 		return "", fmt.Errorf("the parameters have more than %d bytes together", MaxTotal)
 	}

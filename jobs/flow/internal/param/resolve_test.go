@@ -161,3 +161,43 @@ func FuzzResolve(f *testing.F) {
 		}
 	})
 }
+
+// Data is put in as it is, with all that it looks like; around it everything is resolved.
+func TestResolveData(t *testing.T) {
+	t.Parallel()
+	odd := []string{"$(1", "${nope}", "$(1+1)", "$(1/0)", ")", "$", "7", "${n}"}
+	for _, item := range odd {
+		got, err := Resolve(Scopes{
+			{Values: map[string]string{"n": "3", "twice": "is resolved"}},
+			{Values: map[string]string{"item": item, "list": item + item}, Data: true},
+			{Values: map[string]string{"text": "$(${n}*2) ${item}$(1+1)", "again": "${text} ${item}", "dollar": "$${item}"}},
+		})
+		want := map[string]string{
+			"n": "3", "twice": "is resolved", "item": item, "list": item + item,
+			"text": "6 " + item + "2", "again": "6 " + item + "2 " + item, "dollar": "$" + item,
+		}
+		if err != nil || !maps.Equal(got, want) {
+			t.Errorf("%q: %v, %v", item, got, err)
+		}
+	}
+	got, err := Resolve(Scopes{
+		{Values: map[string]string{"item": "41", "stronger": "${item}"}, Data: true},
+		{Values: map[string]string{"sum": "$(${item}+1)", "stronger": "${item}"}},
+	})
+	if err != nil || got["sum"] != "42" || got["stronger"] != "41" {
+		t.Errorf("%v, %v", got, err)
+	}
+	_, err = Resolve(Scopes{{Values: map[string]string{"item": "$(x)"}, Data: true}, {Values: map[string]string{"a": "$(1+ ${item}"}}})
+	if want := "parameter a: $(1+ $(x) has no closing parenthesis"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// Behind a for_each without items what nobody defines is an empty list.
+func TestResolveEmpty(t *testing.T) {
+	t.Parallel()
+	got, err := Resolve(Scopes{{Values: map[string]string{"a": "1"}}, {Empty: true}, {Values: map[string]string{"b": "${a} ${sizes}"}}})
+	if err != nil || !maps.Equal(got, map[string]string{"a": "1", "b": "1 []"}) {
+		t.Errorf("%v, %v", got, err)
+	}
+}

@@ -18,6 +18,8 @@ import (
 type Scope struct {
 	From   string // for people: "the run", "outputs of b"
 	Values map[string]string
+	Data   bool // Values are data: nothing is put in where they look as if they referred to something, and nothing calculated
+	Empty  bool // they are lists that are empty, and so nobody knows their names: what no scope has is an empty list
 }
 
 // Scopes are the places that a node's parameters come from, from the weakest to the strongest.
@@ -60,6 +62,7 @@ type Node struct {
 	Number  int                              // in the flow; of an instance: its template's
 	Item    *Item                            // of an instance
 	Outputs func(node int) map[string]string // of a node that has ended
+	Empty   func(node int) bool              // it has ended, and its outputs are lists that are empty; nil: none are
 	Runtime map[string]string                // azkaban.flow.*, azkaban.job.*
 }
 
@@ -67,11 +70,12 @@ type Node struct {
 func ForNode(flow *graph.Flow, run Run, node Node) Scopes {
 	n := &flow.Nodes[node.Number]
 	var scopes Scopes
-	add := func(from string, values map[string]string) {
-		if len(values) > 0 {
-			scopes = append(scopes, Scope{From: from, Values: values})
+	put := func(scope Scope) {
+		if len(scope.Values) > 0 || scope.Empty {
+			scopes = append(scopes, scope)
 		}
 	}
+	add := func(from string, values map[string]string) { put(Scope{From: from, Values: values}) }
 	add("the installation", run.Global)
 	if n.Type != graph.TypeFlow {
 		add("shared properties", n.Shared)
@@ -81,7 +85,15 @@ func ForNode(flow *graph.Flow, run Run, node Node) Scopes {
 	for _, number := range append(containers(flow, n), node.Number) {
 		in := &flow.Nodes[number]
 		for _, parent := range in.Parents {
-			add("outputs of "+flow.Nodes[parent].Path, node.Outputs(parent))
+			of := &flow.Nodes[parent]
+			scope := Scope{From: "outputs of " + of.Path, Values: node.Outputs(parent), Data: of.ForEach != nil}
+			scope.Empty = node.Empty != nil && node.Empty(parent)
+			put(scope)
+			if each := in.ForEach; each != nil && each.Node == of.Path[strings.LastIndexByte(of.Path, ':')+1:] {
+				if list, found := scope.Values[each.Key]; found {
+					put(Scope{From: scope.From, Values: map[string]string{each.Key: list}, Data: true})
+				}
+			}
 		}
 		add("config of "+in.Path, in.Config)
 		add("the run's properties for "+in.Path, run.Nodes[in.Path])
@@ -89,7 +101,10 @@ func ForNode(flow *graph.Flow, run Run, node Node) Scopes {
 	if node.Item != nil {
 		path := InstancePath(n.Path, node.Item.Index)
 		add("the run's properties for "+path, run.Nodes[path])
-		add("the item", map[string]string{"item": node.Item.Value, "item.index": strconv.Itoa(node.Item.Index)})
+		put(Scope{
+			From: "the item", Values: map[string]string{"item": node.Item.Value, "item.index": strconv.Itoa(node.Item.Index)},
+			Data: n.ForEach != nil && n.ForEach.Node != "",
+		})
 	}
 	add("the run's time", node.Runtime)
 	return scopes

@@ -1,14 +1,10 @@
 package param
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
-	"github.com/peltonq/pelton/jobs/flow/internal/bundle"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
-	"github.com/peltonq/pelton/jobs/flow/internal/project"
 )
 
 // precedence is the graph of Azkaban's own example: job2 -> innerflow(job1 -> job4) -> job3.
@@ -38,39 +34,11 @@ func precedence() *graph.Flow {
 	}}
 }
 
-// TestPrecedence is the table of Azkaban's own test of its scopes, of the graph made by hand.
+// TestPrecedence is the table of Azkaban's own test of its scopes, of the graph made by hand; package flow has runs of it. "-": absent, "": not
+// asked.
 func TestPrecedence(t *testing.T) {
 	t.Parallel()
-	checkPrecedence(t, precedence())
-}
-
-// TestPrecedenceOfFiles is the same table, of the graph read from Azkaban's files.
-func TestPrecedenceOfFiles(t *testing.T) {
-	t.Parallel()
-	dir := os.Getenv("PELTON_AZKABAN_DIR")
-	if dir == "" {
-		t.Skip("PELTON_AZKABAN_DIR is not set: there are no projects of Azkaban's to read")
-	}
-	b, faults, err := bundle.Open(filepath.Join(dir, "16-v1-param-precedence"), bundle.Limits{})
-	if err != nil || b == nil {
-		t.Fatal(err, faults)
-	}
-	p, faults, _ := project.Read(b, project.Options{Types: []string{"test"}})
-	if err := b.Close(); err != nil || p == nil {
-		t.Fatal(err, faults)
-	}
-	for _, flow := range p.Flows {
-		if flow.Name == "job3" {
-			checkPrecedence(t, flow)
-			return
-		}
-	}
-	t.Fatal("there is no flow job3")
-}
-
-// checkPrecedence checks the whole table. "-": absent, "": not asked.
-func checkPrecedence(t *testing.T, flow *graph.Flow) {
-	t.Helper()
+	flow := precedence()
 	run := Run{
 		Params: map[string]string{
 			"props7": "execflow7", "props6": "execflow6", "props5": "execflow5", "runtime1": "runtime1-ROOT", "runtime2": "runtime2-ROOT",

@@ -36,27 +36,31 @@ func Read(b *bundle.Bundle, o Options) (*graph.Project, []graph.Fault, []graph.N
 	return p, draft.Sorted(report.Faults), draft.Sorted(report.Notes)
 }
 
-// read picks the format: what has a .project or .flow file is Flow 2.0.
+// read picks the format: what has a .project file is Flow 2.0, and so was to be what has .flow files and no .job files.
 func read(b *bundle.Bundle, report *draft.Report) *draft.Project {
 	ext := map[string]int{}
-	job := ""
+	first := map[string]string{}
 	for _, f := range b.Files {
 		e := path.Ext(f.Path)
-		if ext[e]++; e == flow1.JobExt && job == "" {
-			job = f.Path
+		if ext[e]++; ext[e] == 1 {
+			first[e] = f.Path
+		}
+	}
+	notRead := func(e, why string) {
+		if ext[e] > 0 {
+			report.Note(draft.Place{File: first[e]}, "%d %s files are not read: %s", ext[e], e, why)
 		}
 	}
 	switch {
-	case ext[flow2.ProjectExt]+ext[flow2.FlowExt] > 0:
+	case ext[flow2.ProjectExt] > 0 || ext[flow2.FlowExt] > 0 && ext[flow1.JobExt] == 0:
 		d := flow2.Read(b, report)
-		if job != "" {
-			report.Note(draft.Place{File: job}, "%d .job files are not read: the .project file makes this a Flow 2.0 project", ext[flow1.JobExt])
-		}
+		notRead(flow1.JobExt, "the .project file makes this a Flow 2.0 project")
 		if ext[flow2.FlowExt] == 0 {
 			report.Fault(draft.Place{}, "no .flow files: the project has no flows")
 		}
 		return d
 	case ext[flow1.JobExt] > 0:
+		notRead(flow2.FlowExt, "without a .project file this is a Flow 1.0 project")
 		return flow1.Read(b, report)
 	}
 	report.Fault(draft.Place{}, "no flows: want a .project file with .flow files (Flow 2.0), or .job files (Flow 1.0)")

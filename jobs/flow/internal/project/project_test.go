@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -46,11 +47,8 @@ func TestCases(t *testing.T) {
 			if err != nil {
 				d.Fatalf(t, "%v", err)
 			}
-			if b == nil {
-				return list("fault", faults)
-			}
 			defer closeBundle(t, b)
-			return describe(b, d.HasArg("config"))
+			return list("fault", faults) + describe(b, d.HasArg("config"))
 		})
 	})
 }
@@ -66,15 +64,12 @@ func TestReports(t *testing.T) {
 			if err != nil {
 				d.Fatalf(t, "%v", err)
 			}
-			if b == nil {
-				return list("fault", faults)
-			}
-			return describe(b, d.HasArg("config"))
+			return list("fault", faults) + describe(b, d.HasArg("config"))
 		})
 	})
 }
 
-// files splits a text at lines "-- name --".
+// files splits a text at lines "-- name --"; name@ is a symbolic link.
 func files(text string) fstest.MapFS {
 	fsys := fstest.MapFS{}
 	name := ""
@@ -82,6 +77,10 @@ func files(text string) fstest.MapFS {
 		if rest, ok := strings.CutPrefix(line, "-- "); ok {
 			name = strings.TrimSuffix(strings.TrimSpace(rest), " --")
 			fsys[name] = &fstest.MapFile{}
+			if link, ok := strings.CutSuffix(name, "@"); ok {
+				delete(fsys, name)
+				fsys[link] = &fstest.MapFile{Mode: fs.ModeSymlink | 0o777, Data: []byte("somewhere")}
+			}
 			continue
 		}
 		fsys[name].Data = append(fsys[name].Data, strings.ReplaceAll(line, "<tab>", "\t")...)

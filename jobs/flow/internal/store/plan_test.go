@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -45,6 +46,7 @@ func (d *desk) pin() {
 // planNode is what EXPLAIN says of a part of a statement that was run.
 type planNode struct {
 	Type  string     `json:"Node Type"`
+	Table string     `json:"Relation Name"`
 	Rows  float64    `json:"Actual Rows"`
 	Loops float64    `json:"Actual Loops"`
 	Hit   int        `json:"Shared Hit Blocks"`
@@ -61,6 +63,11 @@ func (n planNode) rows(kind string) (sum float64) {
 		sum += p.rows(kind)
 	}
 	return sum
+}
+
+// reads tells whether a part of a type reads a table.
+func (n planNode) reads(kind, table string) bool {
+	return n.Type == kind && n.Table == table || slices.ContainsFunc(n.Plans, func(p planNode) bool { return p.reads(kind, table) })
 }
 
 // pages runs a statement and returns how many pages it looked at.
@@ -157,5 +164,28 @@ func TestLeasesReadToShowARun(t *testing.T) {
 	nodes, err := d.ShownNodes(t.Context(), 2)
 	if err != nil || len(nodes) != 3 || nodes[1].Status != "RUNNING" || nodes[2].Status != "QUEUED" {
 		t.Errorf("shown are %+v (%v)", nodes, err)
+	}
+}
+
+// Nodes are swept by their key, also if few runs have most of them, and each piece looks at its own alone.
+func TestASweepReadsItsNodesOnly(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.exec(`INSERT INTO pelton.flow_node (run_id, no, path, status) SELECT r, n, 'n' || n, 'SUCCEEDED'
+		FROM generate_series(1, 10) r, generate_series(0, 4999) n`)
+	d.exec(`ANALYZE`)
+	d.pin()
+	d.exec(`INSERT INTO pelton.flow_swept (run_id) SELECT generate_series(1, 9)`)
+	for range 20 {
+		if _, err := d.SweepNodes(t.Context(), 900); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plan := d.run("sweep_nodes", 90)
+	if plan.reads("Seq Scan", "flow_node") || !plan.reads("Index Scan", "flow_node") {
+		t.Errorf("the nodes are not read by their key: %+v", plan)
+	}
+	if pages := plan.Hit + plan.Read; pages > 1500 {
+		t.Errorf("90 nodes took %d pages", pages)
 	}
 }

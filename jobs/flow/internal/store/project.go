@@ -219,14 +219,30 @@ func (s *Store) CopyContent(ctx context.Context, w io.Writer, hash []byte) error
 	}
 }
 
-// Sweep deletes ended runs that ended before the given age, versions that no run names and that are not among the newest keep
-// of their project, and contents that no version names. At most n of each.
-func (s *Store) Sweep(ctx context.Context, age time.Duration, keep, n int) (runs, versions, contents int64, err error) {
-	if runs, err = s.exec(ctx, s.Pool, "sweep_runs", age, n); err != nil {
-		return 0, 0, 0, err
-	}
+// SweepRuns deletes runs that ended longer ago than the age, at most n. Their nodes are left to SweepNodes.
+func (s *Store) SweepRuns(ctx context.Context, age time.Duration, n int) (runs int64, err error) {
+	err = s.Tx(ctx, func(tx pgx.Tx) error {
+		runs, err = s.exec(ctx, tx, "sweep_runs", age, n)
+		return err
+	})
+	return runs, err
+}
+
+// SweepNodes deletes nodes of runs that were swept, about n, and tells whether there may be more.
+func (s *Store) SweepNodes(ctx context.Context, n int) (more bool, err error) {
+	err = s.Tx(ctx, func(tx pgx.Tx) error {
+		row, err := one[struct{ Runs int }](ctx, s, tx, "sweep_nodes", n)
+		more = row.Runs > 0
+		return err
+	})
+	return more, err
+}
+
+// SweepVersions deletes versions that are older than the age, are not among the newest of their project, as many as keep says, and that no run
+// needs, and contents that no version needs; at most n of each.
+func (s *Store) SweepVersions(ctx context.Context, age time.Duration, keep, n int) (versions, contents int64, err error) {
 	if versions, err = s.exec(ctx, s.Pool, "sweep_versions", keep, age, n); err != nil {
-		return runs, 0, 0, err
+		return 0, 0, err
 	}
 	err = s.Tx(ctx, func(tx pgx.Tx) error { // a push that commits between the two statements is seen by the second
 		hashes, err := column[[]byte](ctx, s, tx, "lock_unused", n)
@@ -236,5 +252,5 @@ func (s *Store) Sweep(ctx context.Context, age time.Duration, keep, n int) (runs
 		contents, err = s.exec(ctx, tx, "delete_unused", hashes)
 		return err
 	})
-	return runs, versions, contents, err
+	return versions, contents, err
 }

@@ -318,6 +318,7 @@ type Timer struct {
 	What  string
 	After time.Duration // from now, by the database's clock
 	Args  []byte
+	Keep  bool // one that is set stays as it is
 }
 
 // SetTimers sets or moves timers of a run.
@@ -327,7 +328,7 @@ func (s *Store) SetTimers(ctx context.Context, tx pgx.Tx, run int64, timers []Ti
 		if args == nil {
 			args = []byte("null")
 		}
-		if _, err := s.exec(ctx, tx, "set_timer", run, t.Node, t.What, t.After, string(args)); err != nil {
+		if _, err := s.exec(ctx, tx, "set_timer", run, t.Node, t.What, t.After, string(args), t.Keep); err != nil {
 			return err
 		}
 	}

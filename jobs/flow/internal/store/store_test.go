@@ -175,7 +175,14 @@ func TestSweepKeepsWhatRunsNeed(t *testing.T) {
 	}
 	sweep := func() {
 		t.Helper()
-		if _, _, _, err := s.Sweep(t.Context(), 0, 1, 100); err != nil {
+		_, err := s.SweepRuns(t.Context(), 0, 100)
+		for more := err == nil; more && err == nil; {
+			more, err = s.SweepNodes(t.Context(), 100)
+		}
+		if err == nil {
+			_, _, err = s.SweepVersions(t.Context(), 0, 1, 100)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -200,6 +207,40 @@ func TestSweepKeepsWhatRunsNeed(t *testing.T) {
 	sweep()
 	if got := left(); got != "4, 2, 0" {
 		t.Errorf("left %s after the run, want version 4 and 2 contents", got)
+	}
+}
+
+// Of a run that is swept its row goes first, and its nodes piece by piece, whoever deletes them.
+func TestNodesAreSweptInPieces(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.exec(`INSERT INTO pelton.flow_project (name) VALUES ('p')`)
+	d.exec(`INSERT INTO pelton.flow_version (project_id, no, pushed_by, format) VALUES (1, 1, 'me', 'code')`)
+	d.exec(`INSERT INTO pelton.flow_run (version_id, project_id, flow, status, created_by, options, ended_at)
+		SELECT 1, 1, 'f', 'SUCCEEDED', 'me', '{}', now() - interval '1 hour' FROM generate_series(1, 3)`)
+	d.exec(`UPDATE pelton.flow_run SET ended_at = now() WHERE id = 3`)
+	d.exec(`INSERT INTO pelton.flow_node (run_id, no, path, status) SELECT r, n, 'n' || n, 'SUCCEEDED'
+		FROM generate_series(1, 3) r, generate_series(0, 249) n`)
+	if n, err := d.SweepRuns(t.Context(), time.Minute, 10); err != nil || n != 2 {
+		t.Fatalf("swept %d runs, want 2 (%v)", n, err)
+	}
+	if _, err := d.Run(t.Context(), d.Pool, 1); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a run that was swept: %v", err)
+	}
+	var lefts []int
+	for more := true; more; {
+		var err error
+		if more, err = d.SweepNodes(t.Context(), 100); err != nil {
+			t.Fatal(err)
+		}
+		var left int
+		if err := d.Pool.QueryRow(t.Context(), `SELECT count(*) + (SELECT count(*) FROM pelton.flow_swept) FROM pelton.flow_node`).Scan(&left); err != nil {
+			t.Fatal(err)
+		}
+		lefts = append(lefts, left)
+	}
+	if got := fmt.Sprint(lefts); got != "[652 552 452 352 252 250 250]" {
+		t.Errorf("after each piece are left %v nodes and runs", got)
 	}
 }
 
