@@ -3,6 +3,7 @@ package flow_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"strings"
 	"sync"
@@ -129,6 +130,13 @@ func TestArgsOfCode(t *testing.T) {
 		Node("d", flowtest.Kind, nil).
 		Build()
 	must(t, err)
+	// The type of a node that Node added must be known, or be mapped; the kind of one that Job added need not.
+	report, err := h.flows.PushFlows(t.Context(), "p", f)
+	if faults := (&flow.FaultsError{}); !errors.As(err, &faults) || len(faults.Faults) != 1 || report.Version != nil ||
+		!strings.HasPrefix(faults.Faults[0].String(), `f: c: unknown type "loose": it is neither built in`) {
+		t.Errorf("an unknown type: %v", err)
+	}
+	h.executes("loose")
 	_, err = h.flows.PushFlows(t.Context(), "p", f)
 	must(t, err)
 	own := map[string]string{"more": "m ${of.flow}", "text": "is given"}
@@ -155,6 +163,30 @@ func TestArgsOfCode(t *testing.T) {
 	}
 	must(t, h.flows.Kill(t.Context(), run)) // nobody works that kind
 	h.ended(run)
+}
+
+// executes has an executor be known that works a kind.
+func (h *house) executes(kind string) {
+	h.t.Helper()
+	_, err := h.pool.Exec(h.t.Context(), `UPDATE pelton.executor SET kinds = kinds || $1::text`, kind)
+	must(h.t, err)
+}
+
+// A flow of code may have nodes of mapped types, which run their commands.
+func TestMappedTypesOfCode(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	f, err := flow.New("f").Node("a", "say", map[string]string{"what": "${x}"}).Build()
+	must(t, err)
+	for _, words := range []string{"said", "told"} { // one flow may be pushed under several mappings
+		flows, err := flow.NewClient(h.pool, h.jobs, &flow.Config{SchedulerOff: true, Types: map[string]string{"say": "echo " + words + " ${what}"}})
+		must(t, err)
+		_, err = flows.PushFlows(t.Context(), "p", f)
+		must(t, err)
+		run := h.start("f", flow.Options{Params: map[string]string{"x": "this"}})
+		equal(t, "run", h.ended(run), "SUCCEEDED: a=SUCCEEDED")
+		equal(t, "log", h.log(run, "a"), words+" this\n")
+	}
 }
 
 // looseArgs are args of a kind that nobody works.

@@ -146,6 +146,12 @@ func TestTheSweepDelaysNoRun(t *testing.T) {
 	s := newShed(t, 1)
 	s.flows.Start(t.Context())
 	s.ended(s.giant)
+	s.ended(s.tiny)
+	pgtest.Eventually(t, patience, func() bool { // the steps that look for the next runs, which would lock this one
+		var reports int
+		must(t, s.pool.QueryRow(t.Context(), `SELECT count(*) FROM pelton.flow_report`).Scan(&reports))
+		return reports == 0
+	}, "all reports to be applied")
 	s.flows.Stop()
 	_, err := s.pool.Exec(t.Context(), `UPDATE pelton.flow_run SET ended_at = ended_at - interval '2 hours' WHERE id = $1`, s.giant)
 	must(t, err)

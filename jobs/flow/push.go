@@ -84,11 +84,7 @@ func (c *Client) push(ctx context.Context, name, path string, keep bool) (*PushR
 	if len(report.Faults) > 0 {
 		return report, &FaultsError{name, report.Faults}
 	}
-	for _, f := range p.Flows {
-		for i := range f.Nodes {
-			f.Nodes[i].Template = c.config.Types[f.Nodes[i].Type]
-		}
-	}
+	c.mapTypes(p)
 	report.describe(p)
 	if !keep {
 		return report, nil
@@ -105,7 +101,8 @@ func (c *Client) push(ctx context.Context, name, path string, keep bool) (*PushR
 }
 
 // PushFlows stores flows that were built in code as the next version of a project, which is made if it is new. The project's flows
-// are those given, and no others: one that is left out is not in the new version.
+// are those given, and no others: one that is left out is not in the new version. Types of nodes are checked and mapped as by Push, and faults
+// are a *FaultsError; only those that Job added may be of a kind that nobody works yet.
 func (c *Client) PushFlows(ctx context.Context, name string, flows ...*Flow) (*PushReport, error) {
 	if !projectName.MatchString(name) {
 		return nil, fmt.Errorf("project name %q: want up to 64 letters, digits, _ . or -, the first a letter or digit", name)
@@ -117,14 +114,43 @@ func (c *Client) PushFlows(ctx context.Context, name string, flows ...*Flow) (*P
 			return nil, fmt.Errorf("push project %q: flow %q is given twice", name, f.Name())
 		}
 		known[f.Name()] = true
-		p.Flows = append(p.Flows, f.graph)
+		own := *f.graph // which others may push too
+		own.Nodes = slices.Clone(own.Nodes)
+		p.Flows = append(p.Flows, &own)
 	}
 	if len(flows) == 0 {
 		return nil, fmt.Errorf("push project %q: no flows", name)
 	}
 	report := &PushReport{Faults: []Fault{}, Notes: []Fault{}}
+	types, err := c.types(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rules := draft.Rules{Types: types}
+	for _, f := range p.Flows {
+		for i := range f.Nodes {
+			if n := &f.Nodes[i]; n.Args == nil && rules.Unknown(n.Type) != "" {
+				report.Faults = append(report.Faults, Fault{File: f.Name, Node: n.Path, Reason: rules.Unknown(n.Type)})
+			}
+		}
+	}
+	if len(report.Faults) > 0 {
+		return report, &FaultsError{name, report.Faults}
+	}
+	c.mapTypes(p)
 	report.describe(p)
 	return c.keep(ctx, store.Push{Project: name, By: c.jobs.Actor(ctx), Graphs: p}, report)
+}
+
+// mapTypes gives nodes of mapped types their commands, so that a version keeps those of its push.
+func (c *Client) mapTypes(p *graph.Project) {
+	for _, f := range p.Flows {
+		for i := range f.Nodes {
+			if n := &f.Nodes[i]; n.Args == nil {
+				n.Template = c.config.Types[n.Type]
+			}
+		}
+	}
 }
 
 // keep stores a version.

@@ -9,6 +9,7 @@ import (
 
 const (
 	sweepEvery = 10 * time.Minute // between two sweeps of old runs, versions and contents
+	sweepAgain = 10 * time.Second // after one that failed
 	sweepBatch = 100              // of each in a transaction
 	sweepNodes = 2000             // nodes of runs that are gone, likewise
 )
@@ -21,10 +22,12 @@ func newSweeper(c *Client) *sweeper { return &sweeper{c} }
 
 func (s *sweeper) run(ctx context.Context) {
 	for {
+		wait := sweepEvery
 		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
 			s.c.log.WarnContext(ctx, "sweep old runs of flows; trying again", "error", err)
+			wait = sweepAgain
 		}
-		if !service.Sleep(ctx, service.Jitter(sweepEvery)) {
+		if !service.Sleep(ctx, wait) {
 			return
 		}
 	}

@@ -53,8 +53,7 @@ func (c *checker) node(n *Node, prefix string, inherited []graph.Config) {
 	case n.Type == "":
 		fault("type", "type is missing")
 	case !c.rules.knows(n.Type):
-		fault("type", "unknown type %q: it is neither built in (%s), nor a registered job kind, nor mapped to a command",
-			n.Type, strings.Join(builtIn, ", "))
+		fault("type", "%s", unknownType(n.Type))
 	case n.Type == graph.TypeCommand && n.Args == nil && missing("command"):
 		fault("command", "command is missing")
 	case n.Type == graph.TypeJavaProcess && missing("java.class"):

@@ -41,6 +41,18 @@ func (r Rules) knows(typ string) bool {
 	return slices.Contains(builtIn, typ) || slices.Contains(r.Types, typ)
 }
 
+// Unknown says what is wrong with a type that nodes cannot have; "" if they can.
+func (r Rules) Unknown(typ string) string {
+	if r.knows(typ) {
+		return ""
+	}
+	return unknownType(typ)
+}
+
+func unknownType(typ string) string {
+	return fmt.Sprintf("unknown type %q: it is neither built in (%s), nor a registered job kind, nor mapped to a command", typ, strings.Join(builtIn, ", "))
+}
+
 // TypesOf returns the types of a project's nodes: for code, which knows its own job kinds.
 func TypesOf(p *Project) []string {
 	types, seen := map[string]bool{}, map[*Set]bool{}

@@ -220,14 +220,22 @@ func (s *Store) CopyContent(ctx context.Context, w io.Writer, hash []byte) error
 }
 
 // SweepRuns deletes runs that ended longer ago than the age, at most n. Their nodes are left to SweepNodes.
-func (s *Store) SweepRuns(ctx context.Context, age time.Duration, n int) (int64, error) {
-	return s.exec(ctx, s.Pool, "sweep_runs", age, n)
+func (s *Store) SweepRuns(ctx context.Context, age time.Duration, n int) (runs int64, err error) {
+	err = s.Tx(ctx, func(tx pgx.Tx) error {
+		runs, err = s.exec(ctx, tx, "sweep_runs", age, n)
+		return err
+	})
+	return runs, err
 }
 
 // SweepNodes deletes nodes of runs that were swept, about n, and tells whether there may be more.
 func (s *Store) SweepNodes(ctx context.Context, n int) (more bool, err error) {
-	row, err := one[struct{ Runs int }](ctx, s, s.Pool, "sweep_nodes", n)
-	return row.Runs > 0, err
+	err = s.Tx(ctx, func(tx pgx.Tx) error {
+		row, err := one[struct{ Runs int }](ctx, s, tx, "sweep_nodes", n)
+		more = row.Runs > 0
+		return err
+	})
+	return more, err
 }
 
 // SweepVersions deletes versions that are older than the age, are not among the newest of their project, as many as keep says, and that no run
