@@ -238,6 +238,9 @@ func TestTickWithARowDoesNotRunAgain(t *testing.T) {
 	if n := one[int](t, r.pool, `SELECT count(*) FROM pelton.job`); n != 2 {
 		t.Errorf("%d jobs, want 2", n)
 	}
+	if n := one[int](t, r.pool, `SELECT count(*) FROM pelton.schedule_due WHERE wake IS NOT NULL OR failures > 0`); n != 0 {
+		t.Errorf("%d schedules have not gone on", n)
+	}
 }
 
 // The answer to a commit is lost: what it did is not done again.

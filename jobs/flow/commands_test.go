@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"archive/zip"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,29 +31,27 @@ func (h *house) log(run int64, path string) string {
 func TestCasesOfCommands(t *testing.T) {
 	t.Parallel()
 	for dir, c := range map[string]struct{ path, flow, want string }{
-		"01-flow20-basic":         {"basicFlow20Project.zip", "basic", "SUCCEEDED: jobA=SUCCEEDED jobB=SUCCEEDED jobC=SUCCEEDED"},
-		"03-conditional-sample":   {"conditionalFlowProject.zip", "sample", "SUCCEEDED: JobA=SUCCEEDED JobB=SUCCEEDED JobC=CANCELLED JobD=SUCCEEDED"},
-		"04-yaml-shell-fanin":     {"Archive.zip", "basic_flow", "SUCCEEDED: shell_bash=SUCCEEDED shell_echo=SUCCEEDED shell_end=SUCCEEDED shell_pwd=SUCCEEDED"},
-		"05-yaml-sleep":           {"", "bashSleep", "SUCCEEDED: shell_echo=SUCCEEDED shell_end=SUCCEEDED shell_sleep=SUCCEEDED"},
-		"10-yaml-embedded-chain":  {"", "embedded_flow", ""},
-		"06-yaml-embedded-2level": {"", "embedded_flow", ""},
-		"19-v1-zip-command":       {"sample_flow_01.zip", "", ""},
+		"01-flow20-basic":       {"basicFlow20Project.zip", "basic", "SUCCEEDED: jobA=SUCCEEDED jobB=SUCCEEDED jobC=SUCCEEDED"},
+		"03-conditional-sample": {"conditionalFlowProject.zip", "sample", "SUCCEEDED: JobA=SUCCEEDED JobB=SUCCEEDED JobC=CANCELLED JobD=SUCCEEDED"},
+		"04-yaml-shell-fanin":   {"Archive.zip", "basic_flow", "SUCCEEDED: shell_bash=SUCCEEDED shell_echo=SUCCEEDED shell_end=SUCCEEDED shell_pwd=SUCCEEDED"},
+		"05-yaml-sleep":         {"", "bashSleep", "SUCCEEDED: shell_echo=SUCCEEDED shell_end=SUCCEEDED shell_sleep=SUCCEEDED"},
+		"06-yaml-embedded-2level": {
+			"", "embedded_flow", "SUCCEEDED: embedded_flow1=SUCCEEDED embedded_flow1:embedded_flow2=SUCCEEDED embedded_flow1:embedded_flow2:shell_end=SUCCEEDED " +
+				"embedded_flow1:embedded_flow2:shell_pwd=SUCCEEDED embedded_flow1:shell_bash=SUCCEEDED embedded_flow1:shell_echo=SUCCEEDED " +
+				"embedded_flow1:shell_end=SUCCEEDED shell_echo=SUCCEEDED shell_end=SUCCEEDED shell_pwd=SUCCEEDED",
+		},
+		"10-yaml-embedded-chain": {
+			"", "embedded_flow",
+			"SUCCEEDED: embedded_flow1=SUCCEEDED embedded_flow1:jobB=SUCCEEDED embedded_flow1:jobC=SUCCEEDED jobA=SUCCEEDED jobD=SUCCEEDED",
+		},
+		"19-v1-zip-command": {"sample_flow_01.zip", "shell_end", "SUCCEEDED: shell_bash=SUCCEEDED shell_echo=SUCCEEDED shell_end=SUCCEEDED shell_pwd=SUCCEEDED"},
 	} {
 		t.Run(dir, func(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t, nil)
 			h.push(filepath.Join(cases(t, dir), c.path))
-			entries, err := h.flows.Flows(t.Context(), "p")
-			must(t, err)
-			if c.flow == "" {
-				c.flow = entries[0].Flow
-			}
 			run := h.start(c.flow, flow.Options{})
-			got := h.ended(run)
-			if c.want == "" && (strings.HasPrefix(got, "SUCCEEDED:") && !strings.Contains(got, "FAILED") && !strings.Contains(got, "CANCELLED")) {
-				return
-			}
-			equal(t, c.flow, got, c.want)
+			equal(t, c.flow, h.ended(run), c.want)
 			if t.Failed() {
 				r, _ := h.flows.Get(t.Context(), run)
 				for _, n := range r.Nodes {
@@ -63,6 +62,37 @@ func TestCasesOfCommands(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Killed while it sleeps, and paused: what sleeps goes on then, and what follows waits for the end of the pause.
+func TestCase05KillAndPause(t *testing.T) {
+	t.Parallel()
+	asleep := func(t *testing.T) (*house, int64) {
+		t.Helper()
+		h := newHouse(t, nil)
+		h.push(cases(t, "05-yaml-sleep"))
+		run := h.start("bashSleep", flow.Options{})
+		h.eventually(run, "shell_echo", "SUCCEEDED")
+		h.eventually(run, "shell_sleep", "RUNNING")
+		return h, run
+	}
+	t.Run("kill", func(t *testing.T) {
+		t.Parallel()
+		h, run := asleep(t)
+		must(t, h.flows.Kill(t.Context(), run))
+		equal(t, "killed", h.ended(run), "KILLED: shell_echo=SUCCEEDED shell_end=CANCELLED shell_sleep=KILLED")
+	})
+	t.Run("pause", func(t *testing.T) {
+		t.Parallel()
+		h, run := asleep(t)
+		must(t, h.flows.Pause(t.Context(), run))
+		h.eventually(run, "shell_sleep", "SUCCEEDED")
+		r, err := h.flows.Get(t.Context(), run)
+		must(t, err)
+		equal(t, "paused", describe(r), "PAUSED: shell_echo=SUCCEEDED shell_end=READY shell_sleep=SUCCEEDED")
+		must(t, h.flows.Resume(t.Context(), run))
+		equal(t, "resumed", h.ended(run), "SUCCEEDED: shell_echo=SUCCEEDED shell_end=SUCCEEDED shell_sleep=SUCCEEDED")
+	})
 }
 
 // The time at which the run started in parts, and the number of an attempt.
@@ -86,6 +116,53 @@ nodes:
 	moment, parts, _ := strings.Cut(strings.TrimSpace(h.log(run, "start")), " ")
 	if parts == "" || !strings.Contains(moment, ":"+parts) {
 		t.Errorf("the run started at %s, with %s seconds", moment, parts)
+	}
+}
+
+// What a run tells its nodes of themselves and of itself.
+func TestRunTimePropertiesOfNodes(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	say := func(node string) string {
+		return node + `, type: command, config: {command: "echo ${azkaban.flow.execid} ${azkaban.flow.flowid} ${azkaban.flow.projectname} ${azkaban.flow.projectversion}` +
+			` '${azkaban.flow.submituser}' ${azkaban.flow.uuid} ${azkaban.flow.nested.path} ${azkaban.job.id} in:${azkaban.job.innodes} out:${azkaban.job.outnodes}"}`
+	}
+	nodes := yaml(t, `
+nodes:
+  - {name: a, type: noop}
+  - {name: b, type: noop}
+  - {`+say("name: c, dependsOn: [b, a]")+`}
+  - name: outer
+    type: flow
+    dependsOn: [c]
+    nodes:
+      - {name: x, type: noop}
+      - name: inner
+        type: flow
+        dependsOn: [x]
+        nodes:
+          - {`+say("name: y")+`}
+          - {name: z, type: noop, dependsOn: [y]}
+          - {name: v, type: noop, dependsOn: [y]}
+  - {`+say("name: each, for_each: [one], dependsOn: [outer]")+`}
+`)
+	h.push(nodes)
+	h.push(nodes)
+	run := h.start("f", flow.Options{})
+	if got := h.ended(run); !strings.HasPrefix(got, "SUCCEEDED:") {
+		t.Fatal(got)
+	}
+	r, err := h.flows.Get(t.Context(), run)
+	must(t, err)
+	if r.CreatedBy == "" {
+		t.Error("nobody asked for the run")
+	}
+	for node, want := range map[string]string{
+		"c":             "c c in:a,b out:outer",
+		"outer:inner:y": "outer:inner:y y in: out:z,v",
+		"each[0]":       "each[0] each[0] in:outer out:",
+	} {
+		equal(t, node, h.log(run, node), fmt.Sprintf("%d f p 2 %s p-f-%d %s\n", run, r.CreatedBy, run, want))
 	}
 }
 

@@ -32,12 +32,8 @@ func (l *loaded) runtime(n int) map[string]string {
 		}
 		return strings.Join(list, ",")
 	}
-	nested := l.run.Flow
-	if i := strings.LastIndexByte(path, ':'); i >= 0 {
-		nested += ":" + path[:i]
-	}
 	values := l.runtimeOfRun()
-	values["azkaban.flow.nested.path"] = nested + ":" + nameOf(path)
+	values["azkaban.flow.nested.path"] = path // without the flow's name, as in Azkaban
 	values["azkaban.job.id"] = nameOf(path)
 	values["azkaban.job.attempt"] = strconv.Itoa(m.Node(n).Attempt)
 	values["azkaban.job.innodes"] = names(spec.Parents)
