@@ -1,4 +1,4 @@
-// Package admin shows how Pelton does: Prometheus metrics, health and readiness, over HTTP.
+// Package admin shows how Pelton does over HTTP: Prometheus metrics, health and readiness, and what users may see and do.
 //
 // # What it promises
 //
@@ -6,8 +6,9 @@
 // database holds. It never makes a run wait: an observed batch costs well under a microsecond a run, and takes no lock that a
 // scrape holds. The number of series is bounded: see Metrics. docs/metrics.md lists all names.
 //
-// [Server] answers on 127.0.0.1 unless told otherwise, and refuses any other address without Config.InsecureListen,
-// because nobody is asked who they are: it shows names of queues and kinds, and counts.
+// [Server] answers on 127.0.0.1 unless told otherwise, and refuses any other address unless what is said there is hidden (TLS, a proxy) and
+// somebody can log in, or Config.InsecureListen allows it. With Config.Access, all but health, readiness and the login is for
+// actors of package access; metrics too, where others can reach the server.
 //
 // # How it works
 //

@@ -91,8 +91,11 @@ func (s *site) browser() *http.Client {
 
 // answer is what a request got.
 type answer struct {
-	*http.Response
-	body string
+	StatusCode int
+	Header     http.Header
+	Request    *http.Request
+	Cookies    []*http.Cookie
+	body       string
 }
 
 // ask sends a request; headers are pairs. "Host" is the request's Host.
@@ -119,12 +122,12 @@ func (s *site) ask(client *http.Client, method, where string, form url.Values, h
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer response.Body.Close() //nolint:errcheck // only read
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return answer{response, string(body)}
+	return answer{response.StatusCode, response.Header, response.Request, response.Cookies(), string(body)}
 }
 
 func (s *site) want(a answer, status int, says string) {
@@ -171,8 +174,8 @@ func TestBrowser(t *testing.T) {
 	c := s.browser()
 	a := s.ask(c, "POST", "/login", url.Values{"name": {"alice"}, "password": {"wrong password"}})
 	s.want(a, http.StatusUnauthorized, "wrong name or password")
-	if len(a.Cookies()) != 0 {
-		t.Errorf("a failed login sets %v", a.Cookies())
+	if len(a.Cookies) != 0 {
+		t.Errorf("a failed login sets %v", a.Cookies)
 	}
 	a = s.login(c, "alice")
 	s.want(a, http.StatusOK, "")
@@ -217,10 +220,10 @@ func TestCookiesByConnection(t *testing.T) {
 	} {
 		s := siteOn(t, store, pool, c.config, false)
 		a := s.ask(s.browser(), "POST", "/login", url.Values{"name": {"alice"}, "password": {password}}, c.headers...)
-		if len(a.Cookies()) != 1 {
-			t.Fatalf("%s: %v", c.what, a.Cookies())
+		if len(a.Cookies) != 1 {
+			t.Fatalf("%s: %v", c.what, a.Cookies)
 		}
-		cookie := a.Cookies()[0]
+		cookie := a.Cookies[0]
 		if cookie.Secure != c.secure || strings.HasPrefix(cookie.Name, "__Host-") != c.secure || !cookie.HttpOnly || cookie.SameSite != http.SameSiteLaxMode {
 			t.Errorf("%s: %v", c.what, cookie)
 		}

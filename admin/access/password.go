@@ -19,12 +19,9 @@ const (
 	maxPassword = 1024 // bytes
 )
 
-// ErrPassword says that a password is too short or too long.
-var ErrPassword = fmt.Errorf("password: want at least %d characters and at most %d bytes", minPassword, maxPassword)
-
 func checkPassword(password string) error {
 	if len([]rune(password)) < minPassword || len(password) > maxPassword {
-		return ErrPassword
+		return invalidf("password: want at least %d characters and at most %d bytes", minPassword, maxPassword)
 	}
 	return nil
 }

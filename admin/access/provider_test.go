@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -106,9 +107,7 @@ func (p *provider) token(w http.ResponseWriter, r *http.Request) {
 	claims := map[string]any{
 		"iss": p.URL, "aud": q.Get("client_id"), "nonce": q.Get("nonce"), "iat": time.Now().Unix(), "exp": time.Now().Add(time.Minute).Unix(),
 	}
-	for name, value := range p.claims {
-		claims[name] = value
-	}
+	maps.Copy(claims, p.claims)
 	p.json(w, http.StatusOK, map[string]any{"access_token": "a", "token_type": "Bearer", "id_token": p.sign(claims)})
 }
 

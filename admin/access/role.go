@@ -7,7 +7,7 @@ import (
 )
 
 // Role is what somebody may do, from least to most. The zero value is nothing.
-type Role int
+type Role int //nolint:recvcheck // reading one needs a pointer, nothing else does
 
 // Roles. Each may do what those before it may.
 const (
@@ -35,7 +35,7 @@ func ParseRole(name string) (Role, error) {
 	if i := slices.Index(roleNames, name); i > 0 {
 		return Role(i), nil
 	}
-	return NoRole, fmt.Errorf("role %q: want one of %s", name, strings.Join(roleNames[1:], ", "))
+	return NoRole, invalidf("role %q: want one of %s", name, strings.Join(roleNames[1:], ", "))
 }
 
 // MarshalText implements encoding.TextMarshaler.
@@ -77,7 +77,7 @@ func checkProject(project string) error {
 		return nil
 	}
 	if project == "" || len(project) > 64 || strings.Trim(project, nameBytes+"_.-") != "" {
-		return fmt.Errorf("project %q: want a project's name, or %s for everything", project, Everything)
+		return invalidf("project %q: want a project's name, or %s for everything", project, Everything)
 	}
 	return nil
 }
@@ -92,10 +92,10 @@ const LocalName = "local"
 // (os:root) in the audit.
 func checkName(name string) error {
 	if !validName(name) {
-		return fmt.Errorf("user name %q: want up to 100 letters, digits, _ . @ + or -, the first a letter or digit", name)
+		return invalidf("user name %q: want up to 100 letters, digits, _ . @ + or -, the first a letter or digit", name)
 	}
 	if strings.EqualFold(name, LocalName) {
-		return fmt.Errorf("user name %q: means everybody where there are no users", name)
+		return invalidf("user name %q: means everybody where there are no users", name)
 	}
 	return nil
 }

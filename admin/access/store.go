@@ -25,6 +25,14 @@ var (
 	ErrExists   = errors.New("exists already")
 )
 
+// InputError is about a value that was given: a name, a role, a password.
+type InputError struct{ err error }
+
+func (e *InputError) Error() string { return e.err.Error() }
+func (e *InputError) Unwrap() error { return e.err }
+
+func invalidf(format string, args ...any) error { return &InputError{fmt.Errorf(format, args...)} }
+
 // Config says for how long things hold. Zero values mean the defaults.
 type Config struct {
 	// Schema is the Postgres schema. Defaults to "pelton".

@@ -154,18 +154,27 @@ func TestWhatCannotBeAUser(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
 	for _, u := range []access.NewUser{
-		{Name: "", Password: password}, {Name: "local", Password: password}, {Name: "LOCAL", Password: password},
-		{Name: "os:root", Password: password}, {Name: "a b", Password: password}, {Name: "аlice", Password: password}, // Cyrillic а
-		{Name: "-x", Password: password}, {Name: "a\x00", Password: password}, {Name: strings.Repeat("a", 101), Password: password},
+		{Name: "", Password: password},
+		{Name: "local", Password: password},
+		{Name: "LOCAL", Password: password},
+		{Name: "os:root", Password: password},
+		{Name: "a b", Password: password},
+		{Name: "аlice", Password: password}, // Cyrillic а
+		{Name: "-x", Password: password},
+		{Name: "a\x00", Password: password},
+		{Name: strings.Repeat("a", 101), Password: password},
 		{Name: "a'; DROP TABLE pelton.access_user; --", Password: password},
-		{Name: "a", Password: "short"}, {Name: "a", Password: "ääääääääa"}, {Name: "a", Password: strings.Repeat("a", 1025)},
+		{Name: "a", Password: "short"},
+		{Name: "a", Password: "ääääääääa"},
+		{Name: "a", Password: strings.Repeat("a", 1025)},
 		{Name: "a", Password: password, Roles: []access.Grant{{Project: "*"}}},
 		{Name: "a", Password: password, Roles: []access.Grant{{Role: access.Viewer}}},
 		{Name: "a", Password: password, Roles: []access.Grant{{Project: "a b", Role: access.Viewer}}},
 		{Name: "a", Password: password, Roles: []access.Grant{{Project: "*", Role: access.Admin + 1}}},
 	} {
-		if _, err := s.AddUser(t.Context(), by, u); err == nil {
-			t.Errorf("%+v is a user", u)
+		var input *access.InputError
+		if _, err := s.AddUser(t.Context(), by, u); !errors.As(err, &input) {
+			t.Errorf("%+v is a user: %v", u, err)
 		}
 	}
 	if got := audited(t, pool); len(got) != 0 {
@@ -200,6 +209,7 @@ func TestRoles(t *testing.T) {
 		{"capped project", access.ActorWith(new(in("web", access.Operator)), grants...), "web", access.Operator},
 		{"capped project", access.ActorWith(new(in("web", access.Operator)), grants...), "etl", access.NoRole},
 		{"capped project", access.ActorWith(new(in("web", access.Operator)), grants...), "", access.NoRole},
+		{"no project is none's", access.ActorWith(nil, in("", access.Admin)), "", access.NoRole},
 		{"a cap gives nothing", access.ActorWith(new(in("web", access.Admin))), "web", access.NoRole},
 	} {
 		if got := c.actor.Role(c.project); got != c.want {
@@ -288,6 +298,9 @@ func TestSessions(t *testing.T) {
 	if _, err := s.BySession(t.Context(), secret); err != nil || time.Since(first) > time.Hour || !seen().Equal(first) {
 		t.Errorf("seen at %v, then %v: %v", first, seen(), err)
 	}
+	mustExec(t, pool, `UPDATE pelton.access_user SET disabled_at = now()`) // without what ends its sessions
+	over("of a disabled user")
+	mustExec(t, pool, `UPDATE pelton.access_user SET disabled_at = NULL`)
 	mustExec(t, pool, `UPDATE pelton.access_session SET expires_at = now()`)
 	over("at its end")
 	secret = login(t, s, "alice")
@@ -422,8 +435,13 @@ func TestTokens(t *testing.T) {
 		t.Errorf("revoke nothing: %v", err)
 	}
 	for _, n := range []access.NewToken{
-		{User: "alice"}, {User: "alice", Name: "a\nb"}, {User: "alice", Name: "a", Life: time.Second}, {User: "alice", Name: "a", Life: -time.Hour},
-		{User: "alice", Name: "a", Life: 20 * 365 * 24 * time.Hour}, {User: "alice", Name: "a", Project: "a b"}, {User: "bob", Name: "a"},
+		{User: "alice"},
+		{User: "alice", Name: "a\nb"},
+		{User: "alice", Name: "a", Life: time.Second},
+		{User: "alice", Name: "a", Life: -time.Hour},
+		{User: "alice", Name: "a", Life: 20 * 365 * 24 * time.Hour},
+		{User: "alice", Name: "a", Project: "a b"},
+		{User: "bob", Name: "a"},
 	} {
 		if _, _, err := s.AddToken(t.Context(), by, n); err == nil {
 			t.Errorf("%+v is a token", n)
@@ -440,5 +458,58 @@ func TestTokens(t *testing.T) {
 	}
 	if strings.Contains(log, secret) {
 		t.Error("the audit holds the secret")
+	}
+}
+
+// Poolers need other ways to send statements.
+func TestQueryModes(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []pgx.QueryExecMode{
+		pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
+	} {
+		t.Run(mode.String(), func(t *testing.T) {
+			t.Parallel()
+			pool := schematest.Pool(t, func(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = mode })
+			s, err := access.NewStore(pool, access.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Cheap()
+			addUser(t, s, "alice", everything(access.Operator))
+			addUser(t, s, "bob")
+			if _, err := s.Login(t.Context(), "alice", "wrong password", address); !errors.Is(err, access.ErrLogin) {
+				t.Errorf("login: %v", err)
+			}
+			secret := login(t, s, "alice")
+			mustExec(t, pool, `UPDATE pelton.access_session SET seen_at = now() - interval '1 hour'`)
+			if a, err := s.BySession(t.Context(), secret); err != nil || !a.May(access.Operator, "") {
+				t.Errorf("session: %+v, %v", a, err)
+			}
+			token, secret, err := s.AddToken(t.Context(), by, access.NewToken{User: "alice", Name: "t"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a, err := s.ByToken(t.Context(), secret); err != nil || a.Token != token.ID || !a.May(access.Viewer, "") {
+				t.Errorf("token: %+v, %v", a, err)
+			}
+			for what, list := range map[string]func() (int, error){
+				"users":    func() (int, error) { l, err := s.UserList(t.Context()); return len(l), err },
+				"tokens":   func() (int, error) { l, err := s.TokenList(t.Context(), ""); return 1 + len(l), err },
+				"sessions": func() (int, error) { l, err := s.SessionList(t.Context(), "alice"); return 1 + len(l), err },
+			} {
+				if n, err := list(); n != 2 || err != nil {
+					t.Errorf("%s: %d, %v", what, n, err)
+				}
+			}
+			if _, err := s.RevokeToken(t.Context(), by, token.ID); err != nil {
+				t.Error(err)
+			}
+			if err := s.SetPassword(t.Context(), by, "alice", password); err != nil {
+				t.Error(err)
+			}
+			if _, err := s.Disable(t.Context(), by, "alice"); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

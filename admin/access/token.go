@@ -58,10 +58,10 @@ func (n *NewToken) check() error {
 	}
 	var faults []error
 	if n.Name == "" || len(n.Name) > 200 || strings.ContainsFunc(n.Name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		faults = append(faults, errors.New("name of a token: want 1 to 200 bytes in one line, saying what it is for"))
+		faults = append(faults, invalidf("name of a token: want 1 to 200 bytes in one line, saying what it is for"))
 	}
 	if n.Life < time.Minute || n.Life > MaxTokenLife {
-		faults = append(faults, fmt.Errorf("life of a token: %v, want a minute to %d days", n.Life, int(MaxTokenLife.Hours()/24)))
+		faults = append(faults, invalidf("life of a token: %v, want a minute to %d days", n.Life, int(MaxTokenLife.Hours()/24)))
 	}
 	return errors.Join(append(faults, checkGrant(Grant{Project: n.Project, Role: n.Role}))...)
 }

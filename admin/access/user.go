@@ -164,7 +164,7 @@ func (s *Store) SetRole(ctx context.Context, by, name string, g Grant) error {
 
 func checkGrant(g Grant) error {
 	if g.Role < Viewer || g.Role > Admin {
-		return fmt.Errorf("%s: want one of viewer, operator, admin", g.Role)
+		return invalidf("%s: want one of viewer, operator, admin", g.Role)
 	}
 	return checkProject(g.Project)
 }

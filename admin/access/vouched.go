@@ -88,8 +88,6 @@ func (s *Store) vouchedUser(ctx context.Context, tx pgx.Tx, v vouched) (lockedUs
 		return u, s.audit(ctx, tx, u.Name, "user.bind", u.target(), nil, fields{"issuer": v.issuer, "subject": v.subject})
 	case !errors.Is(err, ErrNotFound):
 		return u, err
-	case len(v.roles) == 0:
-		return u, errNoRole
 	}
 	id, err := s.addUser(ctx, tx, v.name, v.name, nil, &v.issuer, &v.subject)
 	return lockedUser{ID: id, Name: v.name}, err

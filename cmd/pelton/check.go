@@ -71,6 +71,9 @@ func (s *serving) check() error {
 	if _, err := parseQueues(s.queues); err != nil {
 		return err
 	}
+	if err := s.access.check(); err != nil {
+		return err
+	}
 	if s.listen == "" {
 		return nil
 	}

@@ -132,8 +132,8 @@ func commandLine(args []string) (*cobra.Command, error) {
 		}
 	}
 	host, _, err := net.SplitHostPort(flag(cmd, "listen"))
-	if ip := net.ParseIP(host); err == nil && ip != nil && !ip.IsLoopback() && flag(cmd, "insecure-listen") != "true" {
-		return nil, fmt.Errorf("%q listens on %s without --insecure-listen", args, host)
+	if ip := net.ParseIP(host); err == nil && ip != nil && !ip.IsLoopback() && flag(cmd, "insecure-listen") != "true" && flag(cmd, "tls-cert") == "" {
+		return nil, fmt.Errorf("%q listens on %s without TLS and without --insecure-listen", args, host)
 	}
 	return cmd, nil
 }

@@ -48,6 +48,7 @@ the same user find it by themselves.`,
 	cmd.Flags().StringVar(&s.listen, "listen", admin.DefaultListen, "`address` of the health and metrics endpoint; if taken and not given: any port")
 	retentionFlags(cmd.Flags(), &s.retention)
 	cmd.Flags().StringVar(&binDir, "postgres-bin", "", "`directory` of PostgreSQL's programs (default: looked for)")
+	s.access.flags(cmd.Flags())
 	s.flags(cmd.Flags())
 	return cmd
 }

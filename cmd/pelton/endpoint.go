@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/admin"
+	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/jobs"
 )
 
@@ -21,6 +23,7 @@ const endpointStop = 2 * time.Second
 type endpoint struct {
 	metrics *admin.Metrics
 	server  *admin.Server
+	access  *access.Store // nil: no page
 }
 
 // newEndpoint makes the endpoint, before the client, which it observes.
@@ -42,10 +45,15 @@ func (a *app) newEndpoint(pool *pgxpool.Pool, s serving) (*endpoint, error) {
 }
 
 func (e *endpoint) listenOn(pool *pgxpool.Pool, a *app, s serving, address string) (err error) {
-	e.server, err = admin.NewServer(admin.Config{
+	config := admin.Config{
 		Pool: pool, Metrics: e.metrics, Schema: a.schemaName(), Logger: a.logger(levelServe),
 		Listen: address, InsecureListen: s.insecure,
-	})
+	}
+	if err := s.access.configure(a, pool, &config); err != nil {
+		return err
+	}
+	e.access = config.Access
+	e.server, err = admin.NewServer(config)
 	return err
 }
 
@@ -77,11 +85,10 @@ func (e *endpoint) start(ctx context.Context, pool *pgxpool.Pool, a *app, s serv
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("endpoint: %s is taken by another program; choose another address with --listen", s.listen)
-	case errors.Is(err, admin.ErrInsecureListen):
-		return usagef("endpoint: %w; use 127.0.0.1, or allow it with --insecure-listen", err)
 	case err != nil:
-		return fmt.Errorf("endpoint: %w", err)
+		return cmp.Or(explainListen(err), fmt.Errorf("endpoint: %w", err))
 	}
+	s.access.tell(ctx, a, e.access)
 	return nil
 }
 
@@ -110,7 +117,7 @@ func (e *endpoint) url() string {
 	if e.server == nil {
 		return ""
 	}
-	return "http://" + e.server.Addr()
+	return e.server.URL()
 }
 
 // close lets requests end for a moment and waits for the server.

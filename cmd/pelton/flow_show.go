@@ -41,6 +41,9 @@ func showRun(w io.Writer, r *flow.RunDetail) {
 	row("run", strconv.FormatInt(r.ID, 10))
 	row("flow", fmt.Sprintf("%s/%s, version %d", r.Project, r.Flow, r.Version))
 	row("status", r.Status)
+	if r.Reason != nil {
+		row("reason", oneLine(*r.Reason))
+	}
 	row("asked", moment(r.CreatedAt)+" by "+r.CreatedBy)
 	row("started", optionalMoment(r.StartedAt))
 	row("ended", optionalMoment(r.EndedAt))

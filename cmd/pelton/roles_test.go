@@ -237,7 +237,7 @@ func runSchedules(t *testing.T, mine *shell) {
 func TestRoleThatWorksAndOperates(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
-	_, address := recipe(t, s, "A role that works and operates", 1, "worker")
+	_, address := recipe(t, s, "A role that works and operates", 2, "worker")
 	mine := shellOn(t, address)
 	server := mine.launch("server", "--worker", "--listen", "127.0.0.1:0", "--files-dir", t.TempDir())
 	if status := get(t, fmt.Sprint(server.started()["endpoint"])+"/readyz"); status != 200 {

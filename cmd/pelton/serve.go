@@ -38,6 +38,7 @@ type serving struct {
 	listen   string // empty: no endpoint
 	fallback bool   // if listen is taken, take any port
 	insecure bool   // listen may be an address that others can reach
+	access   accessSettings
 	shutdown time.Duration
 	pollOnly bool
 
@@ -56,7 +57,7 @@ type serving struct {
 func (s *serving) flags(f *pflag.FlagSet) {
 	s.given = f
 	f.DurationVar(&s.shutdown, "shutdown-timeout", 30*time.Second, "how long running jobs may go on after the first signal")
-	f.BoolVar(&s.insecure, "insecure-listen", false, "allow --listen on an address that other machines can reach: anyone may read the metrics")
+	f.BoolVar(&s.insecure, "insecure-listen", false, "allow --listen on an address that other machines can reach without TLS: anyone may read the metrics")
 	f.BoolVar(&s.pollOnly, "poll-only", false, "do without LISTEN, for a pooler in transaction mode")
 	s.flows.flags(f)
 	f.StringVar(&s.filesDir, "files-dir", "", "`directory` where the files of flows are laid out (default: below the user's cache directory)")

@@ -75,6 +75,7 @@ endpoint. Any number of servers may run at once. With --worker this process also
 	cmd.Flags().BoolVar(&work, "worker", false, "also work jobs")
 	cmd.Flags().StringVar(&s.queues, "queues", fmt.Sprintf("default:%d", defaultSlots), "with --worker: queues and how many of their jobs to run at once")
 	cmd.Flags().StringVar(&s.listen, "listen", admin.DefaultListen, "`address` of the health and metrics endpoint; empty: none")
+	s.access.flags(cmd.Flags())
 	s.flags(cmd.Flags())
 	return cmd
 }

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/peltonq/pelton/internal/service"
 	"github.com/peltonq/pelton/jobs/flow/internal/decide"
 	"github.com/peltonq/pelton/jobs/flow/internal/draw"
+	"github.com/peltonq/pelton/jobs/flow/internal/nodecmd"
 	"github.com/peltonq/pelton/jobs/flow/internal/store"
 )
 
@@ -193,7 +195,31 @@ func (c *Client) Why(ctx context.Context, run int64, path string) (string, error
 			return fmt.Sprintf("attempt %d %s and the next is due at %s: %s", a.Attempt, a.Outcome, a.RetryAt.UTC().Format(time.RFC3339), text(a.Error)), nil
 		}
 	}
-	return l.machine.Why(n), nil
+	return c.whyQueued(ctx, *l.rows[n].JobID)
+}
+
+// whyQueued says what a node's job waits for.
+func (c *Client) whyQueued(ctx context.Context, job int64) (string, error) {
+	j, err := c.store.QueuedJob(ctx, job)
+	kind := "kind " + j.Kind
+	if j.Kind == nodecmd.Kind {
+		kind = "commands of flows (kind " + j.Kind + ")"
+	}
+	switch {
+	case errors.Is(err, ErrNotFound): // it was deleted, which the run hears of soon
+		return fmt.Sprintf("its job %d is gone", job), nil
+	case err != nil:
+		return "", fmt.Errorf("job %d: %w", job, err)
+	case !j.Worked: // an executor that does not know the kind takes it for a moment, to put it where it waits for one that does
+		return fmt.Sprintf("its job waits: no executor works %s", kind), nil
+	case j.Taken:
+		return "its job runs", nil
+	case j.Paused:
+		return fmt.Sprintf("its job waits: queue %s is paused", j.Queue), nil
+	case !j.Claimed:
+		return fmt.Sprintf("its job waits: no executor that works %s takes jobs of queue %s", kind, j.Queue), nil
+	}
+	return fmt.Sprintf("its job waits in queue %s for its turn", j.Queue), nil
 }
 
 // SVG draws a flow of a project's version (0: the newest) and writes the picture.
