@@ -30,7 +30,8 @@ massive: ## Run the 7,121 jobs of a real project (PELTON_AZKABAN_DIR, or a made-
 	PELTON_MASSIVE=all $(GO) test -count=1 -v -timeout 30m -run TestMassiveProject ./cmd/pelton
 
 # Each alone, because some measure memory or keep the machine busy: make scenarios SCENARIO=TestKilledAtRandom
-SCENARIO ?= TestKilledAtRandom TestResultsRaceTheReaper TestLargeOutputs TestLargeResults TestIdleWorkers TestLongJobIsNotRescued
+SCENARIO ?= TestKilledAtRandom TestResultsRaceTheReaper TestLargeOutputs TestLargeResults TestIdleWorkers TestLongJobIsNotRescued \
+	TestBusiestSchedulerIsKilledAgainAndAgain
 
 .PHONY: scenarios
 scenarios: ## Run scenarios at full size, some for hours; SCENARIO=Name for one (docs/scenarios.md)
@@ -56,6 +57,11 @@ loadtest-idle: ## Measure wake-ups of an idle executor and its statements a minu
 .PHONY: loadtest-flow
 loadtest-flow: ## Measure flows: fans of 10,000 nodes, and the time from a node to the next
 	$(GO) run ./cmd/pelton loadtest flow
+
+.PHONY: loadtest-schedules
+loadtest-schedules: ## Measure schedules: 10,000 in the same second, and what firing costs with 1,000 and 1,000,000 stored
+	$(GO) run ./cmd/pelton loadtest burst --schedules 10000
+	$(GO) run ./cmd/pelton loadtest schedules
 
 .PHONY: vet
 vet: ## Run go vet

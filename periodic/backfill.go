@@ -296,8 +296,8 @@ func (b *backfiller) run(ctx context.Context) {
 func (b *backfiller) once(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fireTimeout)
 	defer cancel()
-	in, any, err := b.c.store.BackfillDue(ctx, b.c.firer.codes)
-	if err != nil || !any {
+	in, some, err := b.c.store.BackfillDue(ctx, b.c.firer.codes)
+	if err != nil || !some {
 		return fireLook, err
 	}
 	if in > 0 {

@@ -87,12 +87,16 @@ type FlowTarget struct {
 	Options flow.Options `json:"options,omitzero"`
 }
 
-// The rules for daylight saving time and for missed ticks have text forms, which JSON and the command line use: next, skip; first, last, both;
-// skip, latest, all:N, all:N:AGE.
+// Rules with text forms, which JSON and the command line use.
 type (
-	Gap        = tick.Gap
+	// Gap is what becomes of a tick whose wall time is left out: next, skip.
+	Gap = tick.Gap
+
+	// DSTOverlap says when a tick runs whose wall time is shown twice: first, last, both.
 	DSTOverlap = tick.Overlap
-	Missed     = tick.Missed
+
+	// Missed says which ticks fire that nobody fired in time: skip, latest, all:N, all:N:AGE.
+	Missed = tick.Missed
 )
 
 // The rules for daylight saving time.

@@ -34,7 +34,7 @@ func (v *verb) trigger(ctx context.Context, name string) (*Triggered, error) {
 	s, err := v.find(ctx, name)
 	var t *Triggered
 	if unreadable, ok := errors.AsType[*unreadableError](err); ok {
-		t, err = v.triggerElsewhere(ctx, unreadable.due, name)
+		t, err = v.triggerElsewhere(ctx, unreadable.due)
 	} else if err == nil {
 		t, err = v.triggerNow(ctx, s)
 	}
@@ -74,7 +74,7 @@ func (v *verb) triggerNow(ctx context.Context, s *held) (*Triggered, error) {
 }
 
 // triggerElsewhere has a process of the schedule's owner start the run: only its code can.
-func (v *verb) triggerElsewhere(ctx context.Context, due store.Due, name string) (*Triggered, error) {
+func (v *verb) triggerElsewhere(ctx context.Context, due store.Due) (*Triggered, error) {
 	facts, err := v.c.store.Facts(ctx, v.tx, due.ID)
 	switch {
 	case err != nil:

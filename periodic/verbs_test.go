@@ -345,7 +345,7 @@ func TestVerbsInTheCallersTransaction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tx.Rollback(t.Context()) //nolint:errcheck // after the commit there is none
+	defer tx.Rollback(t.Context())
 	if _, err := r.PutTx(t.Context(), tx, hourly("one")); err != nil {
 		t.Fatal(err)
 	}

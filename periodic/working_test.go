@@ -31,7 +31,9 @@ func newWorking(t *testing.T, config *Config, kind string, work func(context.Con
 	pool := schematest.Audited(t)
 	log := slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	workers := jobs.NewWorkers()
-	jobs.AddWorkerArgs(workers, reportArgs{kind}, river.WorkFunc(work))
+	if err := jobs.AddWorkerArgs(workers, reportArgs{kind}, river.WorkFunc(work)); err != nil {
+		t.Fatal(err)
+	}
 	queue, err := jobs.NewClient(pool, &jobs.Config{
 		Logger: log, Workers: workers, Queues: map[string]jobs.QueueConfig{"default": {MaxWorkers: 10}}, PollInterval: 50 * time.Millisecond,
 	})
@@ -68,7 +70,10 @@ type gauge struct{ now, most, all atomic.Int64 }
 func (g *gauge) enter() {
 	g.all.Add(1)
 	n := g.now.Add(1)
-	for most := g.most.Load(); n > most && !g.most.CompareAndSwap(most, n); most = g.most.Load() {
+	for {
+		if most := g.most.Load(); n <= most || g.most.CompareAndSwap(most, n) {
+			return
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -40,6 +41,9 @@ func showRun(w io.Writer, r *flow.RunDetail) {
 	row("run", strconv.FormatInt(r.ID, 10))
 	row("flow", fmt.Sprintf("%s/%s, version %d", r.Project, r.Flow, r.Version))
 	row("status", r.Status)
+	if r.Reason != nil {
+		row("reason", oneLine(*r.Reason))
+	}
 	row("asked", moment(r.CreatedAt)+" by "+r.CreatedBy)
 	row("started", optionalMoment(r.StartedAt))
 	row("ended", optionalMoment(r.EndedAt))
@@ -135,6 +139,9 @@ func (a *app) flowRuns() *cobra.Command {
 				f.Project, f.Flow, _ = strings.Cut(args[0], "/")
 			}
 			f.Status = strings.ToUpper(f.Status)
+			if f.Status != "" && !slices.Contains(flow.RunStatuses(), f.Status) {
+				return usagef("--status %s is no status of a run%s", f.Status, suggest(f.Status, flow.RunStatuses()))
+			}
 			return a.withFlows(ctx, flowSettings{}, func(ctx context.Context, _ database, flows *flow.Client) error {
 				runs, err := flows.Runs(ctx, f, limit)
 				if err != nil {

@@ -132,6 +132,7 @@ func previewWords(t periodic.PreviewTick) string {
 		return fmt.Sprintf("dropped (gap): does not run, the clock leaves out %s", wall)
 	case periodic.NoteDroppedRepeat:
 		return fmt.Sprintf("dropped (repeat): does not run, the clock shows %s more than once", wall)
+	case periodic.NoteNone:
 	}
 	return ""
 }

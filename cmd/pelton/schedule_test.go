@@ -152,7 +152,7 @@ func TestSchedulesFromTheCommandLine(t *testing.T) {
 		}
 	}
 
-	s.fails(exitNotFound, `did you mean "nightly"?`, "schedule", "show", "nigthly")
+	s.fails(exitNotFound, `did you mean "nightly"?`, "schedule", "show", "nightl")
 	s.fails(exitUsage, `did you mean "queue"?`, "schedule", "put", "x", "--cron", "@daily", "--kind", "noop", "--overlap", "que")
 	s.fails(exitUsage, "skip, latest, all:N", "schedule", "put", "x", "--cron", "@daily", "--kind", "noop", "--missed", "most")
 	s.fails(exitUsage, "hour: 25 is above 23", "schedule", "put", "x", "--cron", "0 25 * * *", "--kind", "noop")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river/rivertype"
 
 	"github.com/peltonq/pelton/jobs/flow/internal/decide"
 	"github.com/peltonq/pelton/jobs/flow/internal/notice"
@@ -141,7 +142,9 @@ func (s *step) events(ctx context.Context, r *store.Report) ([]decide.Event, err
 		return s.next(ctx)
 	case actMore:
 		return nil, nil
-	case actKill, actPause, actResume, actRetry, actRerun, actSucceed:
+	case actKill:
+		return one(decide.Kill{Reason: whyKilled(r.Args)}), nil
+	case actPause, actResume, actRetry, actRerun, actSucceed:
 		var nodes []int
 		if err := json.Unmarshal(r.Args, &nodes); err != nil {
 			return nil, fmt.Errorf("nodes of %s: %w", action, err)
@@ -166,6 +169,15 @@ func (s *step) events(ctx context.Context, r *store.Report) ([]decide.Event, err
 		s.e.c.log.WarnContext(ctx, "nobody knows what was asked of a run", "run", s.l.run.ID, "action", action)
 		return nil, nil
 	}
+}
+
+// whyKilled is why a run was killed by somebody, whose name a report's args are.
+func whyKilled(args []byte) string {
+	var by string
+	if json.Unmarshal(args, &by) != nil || by == "" {
+		return ""
+	}
+	return "the run was killed by " + by
 }
 
 // wishes are the events of what a person wants.
@@ -221,6 +233,9 @@ func (s *step) jobEnded(r *store.Report) []decide.Event {
 			e.Outcome, e.Reason = decide.JobFailed, err.Error()
 		}
 	case "cancelled":
+		if strings.HasSuffix(e.Reason, rivertype.ErrJobCancelledRemotely.Error()) { // which is no reason
+			e.Reason = ""
+		}
 		e.Outcome = decide.JobKilled
 		if r.StartedAt == nil && (r.Attempt == nil || *r.Attempt == 0) { // no attempt had begun
 			e.Outcome = decide.JobCancelled
@@ -265,7 +280,7 @@ func (s *step) end(ctx context.Context) error {
 	case decide.Succeeded:
 		s.notify(notice.Succeeded, "", "", s.targets(ctx, s.l.options.Notify.Success, s.l.graph.Opts.SuccessEmails, s.l.graph.Opts.NotifyEmails))
 	case decide.Killed:
-		s.notify(notice.Killed, "", "", s.failureTargets(ctx))
+		s.notify(notice.Killed, "", s.l.machine.Run().Reason, s.failureTargets(ctx))
 	default:
 		s.notify(notice.Failed, "", s.failures(), s.failureTargets(ctx))
 	}

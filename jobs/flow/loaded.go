@@ -81,7 +81,7 @@ func (c *Client) read(ctx context.Context, db store.DB, run store.Run) (*loaded,
 	for _, path := range l.options.Disabled {
 		disabled[path] = true
 	}
-	if l.machine, err = plan.Machine(decide.Run{Status: status, Settings: l.settings(), Disabled: disabled}, nodes); err != nil {
+	if l.machine, err = plan.Machine(decide.Run{Status: status, Reason: text(run.Reason), Settings: l.settings(), Disabled: disabled}, nodes); err != nil {
 		return nil, err
 	}
 	l.machine.UseInputs(l.input)
@@ -192,9 +192,9 @@ func (e *engine) write(ctx context.Context, tx pgx.Tx, l *loaded, effects decide
 	if err := e.c.store.WriteNodes(ctx, tx, l.run.ID, l.picked(effects.Changed)); err != nil {
 		return err
 	}
-	status := l.machine.Run().Status
+	status, reason := l.machine.Run().Status, orNil(l.machine.Run().Reason)
 	begun := status != decide.Preparing && status != decide.Queued
-	return e.c.store.WriteRun(ctx, tx, l.run.ID, status.String(), begun, status.Ended(), now)
+	return e.c.store.WriteRun(ctx, tx, l.run.ID, status.String(), reason, begun, status.Ended(), now)
 }
 
 // outline brings a row's status and times in step with a node's state.

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/peltonq/pelton/internal/service"
 	"github.com/peltonq/pelton/jobs/flow/internal/decide"
 	"github.com/peltonq/pelton/jobs/flow/internal/draw"
+	"github.com/peltonq/pelton/jobs/flow/internal/nodecmd"
 	"github.com/peltonq/pelton/jobs/flow/internal/store"
 )
 
@@ -38,31 +40,61 @@ type RunDetail struct {
 	Nodes []NodeRow `json:"nodes"`
 }
 
-// Flows lists the flows of the newest versions; of all projects if project is "".
+// Flows lists the flows of the newest versions; of all projects if project is "". ErrNotFound if there is no such project.
 func (c *Client) Flows(ctx context.Context, project string) ([]Entry, error) {
 	list, err := c.store.Flows(ctx, project)
+	if err == nil && len(list) == 0 {
+		err = c.known(ctx, project, "")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list flows: %w", err)
 	}
 	return list, nil
 }
 
-// Versions lists versions, the newest first, at most limit; of all projects if project is "".
+// Versions lists versions, the newest first, at most limit; of all projects if project is "". ErrNotFound if there is no such project.
 func (c *Client) Versions(ctx context.Context, project string, limit int) ([]Version, error) {
 	list, err := c.store.Versions(ctx, project, limit)
+	if err == nil && len(list) == 0 {
+		err = c.known(ctx, project, "")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list versions: %w", err)
 	}
 	return list, nil
 }
 
-// Runs lists runs, the newest first, at most limit.
+// Runs lists runs, the newest first, at most limit. ErrNotFound if the filter names a project or flow that there is not.
 func (c *Client) Runs(ctx context.Context, filter RunFilter, limit int) ([]RunRow, error) {
 	list, err := c.store.Runs(ctx, filter, limit)
+	if err == nil && len(list) == 0 {
+		err = c.known(ctx, filter.Project, filter.Flow)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list runs: %w", err)
 	}
 	return list, nil
+}
+
+// RunStatuses are those that a run may have.
+func RunStatuses() []string {
+	return decide.RunStatuses()
+}
+
+// known fails with ErrNotFound if a project, or a flow of its newest version, does not exist; "" is any.
+func (c *Client) known(ctx context.Context, project, name string) error {
+	if project == "" {
+		return nil
+	}
+	v, err := c.store.Version(ctx, c.pool, project, 0)
+	if err != nil {
+		return notFound(err, "there is no project %q", project)
+	}
+	if name == "" {
+		return nil
+	}
+	_, err = c.plan(ctx, c.pool, v.ID, name)
+	return notFound(err, "version %d of project %q has no flow %q", v.No, project, name)
 }
 
 // Get reads a run and its nodes. A node whose job is being worked is RUNNING, and one whose job is tried again has what was tried. ErrNotFound if there is no such run.
@@ -163,7 +195,31 @@ func (c *Client) Why(ctx context.Context, run int64, path string) (string, error
 			return fmt.Sprintf("attempt %d %s and the next is due at %s: %s", a.Attempt, a.Outcome, a.RetryAt.UTC().Format(time.RFC3339), text(a.Error)), nil
 		}
 	}
-	return l.machine.Why(n), nil
+	return c.whyQueued(ctx, *l.rows[n].JobID)
+}
+
+// whyQueued says what a node's job waits for.
+func (c *Client) whyQueued(ctx context.Context, job int64) (string, error) {
+	j, err := c.store.QueuedJob(ctx, job)
+	kind := "kind " + j.Kind
+	if j.Kind == nodecmd.Kind {
+		kind = "commands of flows (kind " + j.Kind + ")"
+	}
+	switch {
+	case errors.Is(err, ErrNotFound): // it was deleted, which the run hears of soon
+		return fmt.Sprintf("its job %d is gone", job), nil
+	case err != nil:
+		return "", fmt.Errorf("job %d: %w", job, err)
+	case !j.Worked: // an executor that does not know the kind takes it for a moment, to put it where it waits for one that does
+		return fmt.Sprintf("its job waits: no executor works %s", kind), nil
+	case j.Taken:
+		return "its job runs", nil
+	case j.Paused:
+		return fmt.Sprintf("its job waits: queue %s is paused", j.Queue), nil
+	case !j.Claimed:
+		return fmt.Sprintf("its job waits: no executor that works %s takes jobs of queue %s", kind, j.Queue), nil
+	}
+	return fmt.Sprintf("its job waits in queue %s for its turn", j.Queue), nil
 }
 
 // SVG draws a flow of a project's version (0: the newest) and writes the picture.

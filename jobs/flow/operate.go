@@ -98,8 +98,11 @@ func (c *Client) ask(ctx context.Context, run int64, action string, when phase, 
 			return err
 		}
 		args, err := json.Marshal(nodes)
+		if action == actKill {
+			args, err = json.Marshal(c.jobs.Actor(ctx))
+		}
 		if err != nil {
-			return fmt.Errorf("encode nodes: %w", err)
+			return fmt.Errorf("encode what was asked: %w", err)
 		}
 		if err := c.store.Ask(ctx, tx, run, -1, action, args); err != nil {
 			return err

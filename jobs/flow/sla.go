@@ -35,7 +35,7 @@ func (s *step) sla(ctx context.Context, no string, n int) []decide.Event {
 	}
 	s.alert(ctx, sla, n)
 	if sla.Kill && !run.Ended() {
-		return one(decide.Kill{})
+		return one(decide.Kill{Reason: fmt.Sprintf("the run was killed: SLA of %v", time.Duration(sla.Within))})
 	}
 	return nil
 }

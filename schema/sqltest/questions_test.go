@@ -93,7 +93,7 @@ var answers = map[string]answer{
 	"Which nodes of flows are slowest?":                          {"project flow node runs mean longest waited", 3, "report"},
 	"Who killed, retried or changed which run?":                  {"at who action run project flow was nodes is_now", 1, "flow.kill|3|sales|nightly|RUNNING||KILLED"},
 	"How many runs of flows end per day, and how?":               {"day project flow runs succeeded failed killed mean longest", 3, "nightly"},
-	"Which ticks did not run since yesterday, and why?":         {"name at outcome reason note decided_at", 2, "|skipped|overlap|"},
+	"Which ticks did not run since yesterday, and why?":          {"name at outcome reason note decided_at", 2, "|skipped|overlap|"},
 	"Which schedules fire next?":                                 {"name owner next_at looked_at waiting failures", 1, "sales/nightly"},
 	"Which schedules are paused, since when, and by whom?":       {"name owner paused_at paused_for paused_why paused_by", 1, "|person|os:ann|"},
 	"How late were ticks fired?":                                 {"name ticks mean latest", 1, "sales/nightly|2|00:00:01"},

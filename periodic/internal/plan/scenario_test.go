@@ -18,6 +18,7 @@ import (
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
+		t.Helper()
 		s := &scenario{}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			t.Helper()

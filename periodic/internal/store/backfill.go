@@ -106,8 +106,7 @@ func (s *Store) WriteBackfill(ctx context.Context, tx pgx.Tx, id int64, p Progre
 		seconds := p.Again.Seconds()
 		again = &seconds
 	}
-	_, err := s.exec(ctx, tx, "backfill_write", id, p.Decided, p.Started, p.LeftOut, p.Succeeded, p.Failed, again, p.Status)
-	return err
+	return s.exec(ctx, tx, "backfill_write", id, p.Decided, p.Started, p.LeftOut, p.Succeeded, p.Failed, again, p.Status)
 }
 
 // BackfillLive is a run of a backfill that is not yet counted.
@@ -125,8 +124,7 @@ func (s *Store) BackfillLive(ctx context.Context, tx pgx.Tx, id int64) ([]Backfi
 
 // Counted forgets runs that have ended.
 func (s *Store) Counted(ctx context.Context, tx pgx.Tx, id int64, ticks []time.Time) error {
-	_, err := s.exec(ctx, tx, "backfill_counted", id, ticks)
-	return err
+	return s.exec(ctx, tx, "backfill_counted", id, ticks)
 }
 
 // Begun notes runs that were started.
@@ -135,8 +133,7 @@ func (s *Store) Begun(ctx context.Context, tx pgx.Tx, id int64, started []Tick) 
 	for i := range started {
 		ticks[i], jobs[i], runs[i] = started[i].At, nullID(started[i].Job), nullID(started[i].Run)
 	}
-	_, err := s.exec(ctx, tx, "backfill_begun", id, ticks, jobs, runs)
-	return err
+	return s.exec(ctx, tx, "backfill_begun", id, ticks, jobs, runs)
 }
 
 // TickSeen is what there is at a time of a schedule.
@@ -153,6 +150,5 @@ func (s *Store) TicksSeen(ctx context.Context, tx pgx.Tx, schedule int64, times 
 
 // PutOffBackfill puts a backfill off that could not be advanced.
 func (s *Store) PutOffBackfill(ctx context.Context, id int64, by time.Duration) error {
-	_, err := s.exec(ctx, s.Pool, "backfill_put_off", id, by.Seconds())
-	return err
+	return s.exec(ctx, s.Pool, "backfill_put_off", id, by.Seconds())
 }

@@ -159,15 +159,13 @@ func (s *Store) WriteDue(ctx context.Context, tx pgx.Tx, list []Written) error {
 		waiting[i], since[i] = null(t.Waiting), null(t.Run.Since)
 		liveJob[i], liveRun[i] = nullID(t.Run.Job), nullID(t.Run.Flow)
 	}
-	_, err := s.exec(ctx, tx, "write_due", ids, wake, next, decided, cut, until, waiting, liveJob, liveRun, since, paused, failures)
-	return err
+	return s.exec(ctx, tx, "write_due", ids, wake, next, decided, cut, until, waiting, liveJob, liveRun, since, paused, failures)
 }
 
 // PutOff puts schedules off that could not be fired: by a time that doubles with every failure in a row.
 func (s *Store) PutOff(ctx context.Context, db DB, ids []int64, by time.Duration) error {
 	slices.Sort(ids)
-	_, err := s.exec(ctx, db, "put_off", ids, by.Seconds())
-	return err
+	return s.exec(ctx, db, "put_off", ids, by.Seconds())
 }
 
 func at(t *time.Time) time.Time {

@@ -153,8 +153,7 @@ func (s *Store) OwnedBy(ctx context.Context, db DB, owner string) ([]Owned, erro
 
 // LockOwner lets one transaction at a time change what an owner has.
 func (s *Store) LockOwner(ctx context.Context, tx pgx.Tx, owner string) error {
-	_, err := s.exec(ctx, tx, "lock_owner", owner)
-	return err
+	return s.exec(ctx, tx, "lock_owner", owner)
 }
 
 // Add stores a new schedule and its row of schedule_due, which it locks. false: the name is taken.
@@ -167,41 +166,36 @@ func (s *Store) Add(ctx context.Context, tx pgx.Tx, name, owner string, code *st
 	if err != nil || len(rows) == 0 {
 		return 0, false, err
 	}
-	_, err = s.exec(ctx, tx, "add_due", rows[0].ID, code)
+	err = s.exec(ctx, tx, "add_due", rows[0].ID, code)
 	return rows[0].ID, err == nil, err
 }
 
 // Change stores another spec of a schedule that is locked.
 func (s *Store) Change(ctx context.Context, tx pgx.Tx, id int64, code *string, spec []byte) error {
-	if _, err := s.exec(ctx, tx, "change_schedule", id, code != nil, string(spec)); err != nil {
+	if err := s.exec(ctx, tx, "change_schedule", id, code != nil, string(spec)); err != nil {
 		return err
 	}
-	_, err := s.exec(ctx, tx, "set_code", id, code)
-	return err
+	return s.exec(ctx, tx, "set_code", id, code)
 }
 
 // Adopt gives a schedule that is locked another owner.
 func (s *Store) Adopt(ctx context.Context, tx pgx.Tx, id int64, owner string) error {
-	_, err := s.exec(ctx, tx, "adopt", id, owner)
-	return err
+	return s.exec(ctx, tx, "adopt", id, owner)
 }
 
 // Pause notes a pause of a schedule that is locked.
 func (s *Store) Pause(ctx context.Context, tx pgx.Tx, id int64, why, by string) error {
-	_, err := s.exec(ctx, tx, "pause_schedule", id, why, by)
-	return err
+	return s.exec(ctx, tx, "pause_schedule", id, why, by)
 }
 
 // Resume notes the end of a pause of a schedule that is locked.
 func (s *Store) Resume(ctx context.Context, tx pgx.Tx, id int64) error {
-	_, err := s.exec(ctx, tx, "resume_schedule", id)
-	return err
+	return s.exec(ctx, tx, "resume_schedule", id)
 }
 
 // Delete deletes a schedule that is locked.
 func (s *Store) Delete(ctx context.Context, tx pgx.Tx, id int64) error {
-	_, err := s.exec(ctx, tx, "delete_schedule", id)
-	return err
+	return s.exec(ctx, tx, "delete_schedule", id)
 }
 
 // Audit records what somebody did.
@@ -218,8 +212,7 @@ func (s *Store) Audit(ctx context.Context, db DB, actor, action, target string, 
 		text := string(encoded)
 		texts[i] = &text
 	}
-	_, err := s.exec(ctx, db, "audit", actor, action, target, texts[0], texts[1])
-	return err
+	return s.exec(ctx, db, "audit", actor, action, target, texts[0], texts[1])
 }
 
 // MissingRights lists what this session's role lacks to fire schedules, as "INSERT on schedule_tick".

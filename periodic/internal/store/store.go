@@ -76,13 +76,12 @@ func all[T any](ctx context.Context, s *Store, db DB, name string, args ...any) 
 	return list, nil
 }
 
-// exec runs a statement and returns how many rows it changed.
-func (s *Store) exec(ctx context.Context, db DB, name string, args ...any) (int64, error) {
-	tag, err := db.Exec(ctx, s.sql.Get(name), args...)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", name, err)
+// exec runs a statement.
+func (s *Store) exec(ctx context.Context, db DB, name string, args ...any) error {
+	if _, err := db.Exec(ctx, s.sql.Get(name), args...); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	return tag.RowsAffected(), nil
+	return nil
 }
 
 // SQLState is the SQLSTATE of a Postgres error, or "".

@@ -52,8 +52,7 @@ func (s *Store) WriteTicks(ctx context.Context, tx pgx.Tx, list []Tick) error {
 		sources[i], outcomes[i] = t.Source, t.Outcome
 		reasons[i], notes[i], actors[i], walls[i] = nullText(t.Reason), nullText(t.Note), nullText(t.Actor), null(t.Wall)
 	}
-	_, err := s.exec(ctx, tx, "write_ticks", schedules, times, jobs, runs, backfills, numbers, sources, outcomes, reasons, notes, walls, actors)
-	return err
+	return s.exec(ctx, tx, "write_ticks", schedules, times, jobs, runs, backfills, numbers, sources, outcomes, reasons, notes, walls, actors)
 }
 
 // LastN is the greatest n of a schedule's ticks at a time.

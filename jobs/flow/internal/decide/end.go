@@ -133,6 +133,8 @@ func (m *Machine) close(scope int) {
 	reason := ""
 	if status == Failed {
 		reason = fmt.Sprintf("%d of %d nodes in it failed", m.counts[scope].failing, len(m.contents(scope)))
+	} else if status == Killed && m.killing {
+		reason = m.whyKilled()
 	}
 	outputs, note := m.collect(scope)
 	m.change(scope).Outputs = outputs
@@ -208,9 +210,9 @@ func (e Ended) apply(m *Machine) string {
 	case e.Outcome == JobFailed && !killing:
 		m.end(e.Node, Failed, e.Reason)
 	case e.Outcome == JobCancelled && killing:
-		m.end(e.Node, Cancelled, "the run was killed before it started")
+		m.end(e.Node, Cancelled, m.killedBefore())
 	case killing:
-		m.end(e.Node, Killed, cmpOr(e.Reason, "the run was killed"))
+		m.end(e.Node, Killed, cmpOr(m.reason, cmpOr(e.Reason, m.whyKilled())))
 	default:
 		m.end(e.Node, Killed, cmpOr(e.Reason, "its job was cancelled"))
 	}

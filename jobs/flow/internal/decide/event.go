@@ -46,8 +46,8 @@ type (
 	Pause struct{}
 	// Resume ends a pause.
 	Resume struct{}
-	// Kill ends what runs and starts nothing more.
-	Kill struct{}
+	// Kill ends what runs and starts nothing more. Of one that is being killed already the reason stays.
+	Kill struct{ Reason string } // for people: "the run was killed by ann"
 	// RetryFailed starts over what failed, was killed or cancelled; what succeeded stays.
 	RetryFailed struct{}
 	// RetryFlow starts over a whole embedded flow, or an instance of a for_each, with what succeeded in it, everything that depends on it, and what RetryFailed does.

@@ -20,6 +20,7 @@ type Machine struct {
 
 	run                    Status // as it is in its row, at the end of Apply
 	begun, paused, killing bool
+	reason                 string // why it is being or was killed
 	over                   Status // how the run ended; "": it has not
 	reopened               bool   // in this Apply, after it had ended
 	nodes                  []Node
@@ -63,7 +64,7 @@ func (p *Plan) Machine(run Run, nodes []Node) (*Machine, error) {
 	if len(nodes) < len(p.flow.Nodes) {
 		return nil, fmt.Errorf("flow %s has %d nodes, and its run only %d", p.flow.Name, len(p.flow.Nodes), len(nodes))
 	}
-	m := &Machine{plan: p, settings: run.Settings.withDefaults(""), disabled: run.Disabled, run: run.Status, nodes: nodes}
+	m := &Machine{plan: p, settings: run.Settings.withDefaults(""), disabled: run.Disabled, run: run.Status, reason: run.Reason, nodes: nodes}
 	for n := len(p.flow.Nodes); n < len(nodes); n++ {
 		if t := nodes[n].Template; t < 0 || t >= len(p.flow.Nodes) || p.flow.Nodes[t].ForEach == nil {
 			return nil, fmt.Errorf("flow %s: node number %d is an instance of number %d, which has no for_each", p.flow.Name, n, t)
@@ -104,7 +105,9 @@ func (m *Machine) Spec(n int) *graph.Node {
 func (m *Machine) IsInstance(n int) bool { return m.isInstance(n) }
 
 // Run returns the state of the run.
-func (m *Machine) Run() Run { return Run{Status: m.run, Settings: m.settings, Disabled: m.disabled} }
+func (m *Machine) Run() Run {
+	return Run{Status: m.run, Reason: m.reason, Settings: m.settings, Disabled: m.disabled}
+}
 
 // RunningJobs returns the number of nodes that have a job that has not ended.
 func (m *Machine) RunningJobs() int { return m.running }

@@ -24,12 +24,12 @@ func (Resume) apply(m *Machine) string {
 	return ""
 }
 
-func (Kill) apply(m *Machine) string {
+func (e Kill) apply(m *Machine) string {
 	if m.over != "" {
 		return fmt.Sprintf("the run has ended: %s", m.over)
 	}
 	m.start()
-	m.kill()
+	m.kill(e.Reason)
 	return ""
 }
 
@@ -48,7 +48,7 @@ func (m *Machine) continues() string {
 // reopen lets the run go on with the rows as they were changed.
 func (m *Machine) reopen() {
 	m.reopened = m.reopened || m.over != ""
-	m.over, m.killing = "", false
+	m.over, m.killing, m.reason = "", false, ""
 	m.count()
 }
 

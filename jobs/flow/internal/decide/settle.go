@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
@@ -12,7 +13,7 @@ func (m *Machine) settle() {
 	for {
 		switch {
 		case m.mustKill():
-			m.kill()
+			m.kill(m.whyCancelAll())
 		case m.mustRest():
 			m.effects.More = true
 			return
@@ -69,8 +70,20 @@ func (m *Machine) mustKill() bool {
 	return m.top.failing > 0 && m.settings.OnFailure == graph.CancelAll && !m.killing && m.isOpen(Top)
 }
 
+// whyCancelAll says that a failure kills the run.
+func (m *Machine) whyCancelAll() string {
+	failed := "a node"
+	if n := m.effects.FirstFailure; n != None {
+		failed = m.Path(n)
+	}
+	return fmt.Sprintf("the run was killed: %s failed, and the failure action is %s", failed, graph.CancelAll)
+}
+
 // kill begins to kill everything.
-func (m *Machine) kill() {
+func (m *Machine) kill(reason string) {
+	if !m.killing {
+		m.reason = reason
+	}
 	m.killing, m.paused, m.flush = true, false, true
 	for n := range m.nodes {
 		switch status := m.nodes[n].Status; {
@@ -104,11 +117,22 @@ func (m *Machine) judge(n int) {
 	}
 }
 
+// whyKilled says why the run is being killed.
+func (m *Machine) whyKilled() string { return cmpOr(m.reason, "the run was killed") }
+
+// killedBefore says that a node was cancelled because the run is being killed.
+func (m *Machine) killedBefore() string {
+	if m.reason != "" {
+		return m.reason + ", before it started"
+	}
+	return m.whyKilled() + " before it started"
+}
+
 // mayNotStart says why a node cannot start any more, whatever its condition says; "" if it can.
 func (m *Machine) mayNotStart(n int) string {
 	switch {
 	case m.killing:
-		return "the run was killed before it started"
+		return m.killedBefore()
 	case m.isStopped(m.scopeOf(n)):
 		return "another node had failed before it started"
 	default:

@@ -18,7 +18,7 @@ func (m *Machine) Why(n int) string {
 	case status.fresh():
 		return m.whyNotStarted(n)
 	case status == Killing:
-		return "it is being killed"
+		return "it is being killed: " + m.whyKilled()
 	case m.isScope(n) && m.counts[n].left == 0:
 		return fmt.Sprintf("it failed and waits for its retry %d of %d", node.Attempt+1, m.Spec(n).Retry.Max)
 	case m.isScope(n):

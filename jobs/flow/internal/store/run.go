@@ -29,6 +29,7 @@ type Run struct {
 	ProjectID int64           `json:"-"`
 	Format    string          `json:"-"`
 	Followed  bool            `json:"-"`
+	Reason    *string         `json:"reason,omitempty"` // why it was killed
 }
 
 // Node is a node's row.
@@ -160,6 +161,20 @@ func (s *Store) Tried(ctx context.Context, run int64) ([]Attempt, error) {
 	return all[Attempt](ctx, s, s.Pool, "tried", run)
 }
 
+// QueuedJob is how a job stands that is queued.
+type QueuedJob struct {
+	Kind, Queue string
+	Taken       bool // an executor has it
+	Paused      bool // its queue is
+	Worked      bool // a live executor works its kind
+	Claimed     bool // such a one takes jobs of its queue
+}
+
+// QueuedJob reads how a job stands. ErrNotFound if there is none.
+func (s *Store) QueuedJob(ctx context.Context, job int64) (QueuedJob, error) {
+	return one[QueuedJob](ctx, s, s.Pool, "queued_job", job)
+}
+
 // WriteNodes stores nodes that changed.
 func (s *Store) WriteNodes(ctx context.Context, tx pgx.Tx, run int64, nodes []Node) error {
 	return s.putNodes(ctx, tx, "update_nodes", run, nodes)
@@ -215,9 +230,9 @@ func columnsOf(nodes []Node) []nodeRecord {
 	return list
 }
 
-// WriteRun stores a run's status, and raises its step. now is the database's time of the step, and becomes that of the run's start.
-func (s *Store) WriteRun(ctx context.Context, tx pgx.Tx, run int64, status string, started, ended bool, now time.Time) error {
-	_, err := s.exec(ctx, tx, "write_run", run, status, started, ended, now)
+// WriteRun stores a run's status and why it was killed, and raises its step. now is the database's time of the step, and becomes that of the run's start.
+func (s *Store) WriteRun(ctx context.Context, tx pgx.Tx, run int64, status string, reason *string, started, ended bool, now time.Time) error {
+	_, err := s.exec(ctx, tx, "write_run", run, status, started, ended, now, reason)
 	return err
 }
 
