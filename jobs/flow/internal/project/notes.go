@@ -85,6 +85,13 @@ func set(s *draft.Set, prefix string, around []graph.Config, report *draft.Repor
 		if n.Type == graph.TypeNoop && n.Config["command"] != "" {
 			a.note("command", "the command of a noop is not run")
 		}
+		if n.Type == graph.TypeNoop {
+			for key, is := range map[string]bool{"timeout": n.Timeout != 0, "queue": n.Queue != "", "priority": n.Priority != 0} {
+				if is {
+					a.note(key, "the %s of a noop is not used: it is no job", key)
+				}
+			}
+		}
 		if n.Nodes != nil {
 			set(n.Nodes, prefix+n.Name+":", append([]graph.Config{n.Config}, around...), report)
 		}
