@@ -40,10 +40,11 @@ func (a *app) withFlows(ctx context.Context, s flowSettings, do func(ctx context
 // flowError sorts errors of package flow by exit code.
 func flowError(err error) error {
 	var faults *flow.FaultsError
+	var input *flow.InputError
 	switch {
 	case errors.Is(err, flow.ErrRunning), errors.Is(err, flow.ErrEnded), errors.Is(err, flow.ErrLive), errors.Is(err, flow.ErrRefused):
 		return refused(err)
-	case errors.As(err, &faults):
+	case errors.As(err, &faults), errors.As(err, &input):
 		return usage(err)
 	}
 	return err
@@ -55,17 +56,21 @@ type flowSettings struct {
 	maxXms, maxXmx string
 }
 
-// pushFlags are those that a push must know.
+// pushFlags are those that a push must know. A version keeps the commands of its types, so nobody else need know these.
 func (s *flowSettings) pushFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&s.types, "flow-type", nil,
 		"a type of nodes beside the built-in ones: `TYPE=COMMAND` runs a command in which parameters are resolved, TYPE alone is a job kind; may be repeated")
+	s.heapFlags(f)
+}
+
+func (s *flowSettings) heapFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.maxXms, "flow-max-xms", "", "largest `size` that a node may ask for as Xms, as 512M (default 1G)")
 	f.StringVar(&s.maxXmx, "flow-max-xmx", "", "largest `size` that a node may ask for as Xmx, as 4G (default 2G)")
 }
 
 // flags are those of whoever advances runs.
 func (s *flowSettings) flags(f *pflag.FlagSet) {
-	s.pushFlags(f)
+	s.heapFlags(f)
 	f.StringArrayVar(&s.params, "flow-param", nil, "parameter `NAME=VALUE` for the nodes of all flows, weaker than any other; may be repeated")
 }
 
@@ -129,6 +134,11 @@ pauses it when the trigger is gone.`,
 		RunE: brief(func(ctx context.Context, args []string) error {
 			if project == "" && !check {
 				return usagef("--project is missing: the name of the project that PATH is a version of")
+			}
+			if project != "" {
+				if err := flow.CheckProjectName(project); err != nil {
+					return usage(err)
+				}
 			}
 			if err := triggers.validate(check); err != nil {
 				return err
@@ -254,16 +264,21 @@ func (a *app) flowGraph() *cobra.Command {
 				return usagef("--svg is missing: the file to write, or - for stdout")
 			}
 			return a.withFlows(ctx, flowSettings{}, func(ctx context.Context, _ database, flows *flow.Client) error {
-				return a.toFile(file, func(w io.Writer) error {
-					if run, err := strconv.ParseInt(args[0], 10, 64); err == nil {
-						return flows.RunSVG(ctx, w, run)
-					}
-					project, name, err := parseFlow(args[0])
-					if err != nil {
+				var picture strings.Builder
+				if run, err := strconv.ParseInt(args[0], 10, 64); err == nil {
+					if err := flows.RunSVG(ctx, &picture, run); err != nil {
 						return err
 					}
-					return flows.SVG(ctx, w, project, name, version)
-				})
+					return a.picture(file, picture.String())
+				}
+				project, name, err := parseFlow(args[0])
+				if err != nil {
+					return err
+				}
+				if err := flows.SVG(ctx, &picture, project, name, version); err != nil {
+					return err
+				}
+				return a.picture(file, picture.String())
 			})
 		}),
 	}
@@ -272,17 +287,13 @@ func (a *app) flowGraph() *cobra.Command {
 	return cmd
 }
 
-// toFile writes a file whole or not at all; - is stdout.
-func (a *app) toFile(name string, write func(w io.Writer) error) error {
+// picture writes a picture to a file, or to stdout if its name is -; with --json it says so in a document, or that is the picture.
+func (a *app) picture(name, svg string) error {
 	if name == "-" {
-		return write(a.stdout)
+		return a.document(map[string]string{"svg": svg}, func(w io.Writer) { fmt.Fprint(w, svg) })
 	}
-	var text strings.Builder
-	if err := write(&text); err != nil {
-		return err
-	}
-	if err := os.WriteFile(name, []byte(text.String()), 0o666); err != nil { //nolint:gosec // the user's umask decides
+	if err := os.WriteFile(name, []byte(svg), 0o666); err != nil { //nolint:gosec // the user's umask decides
 		return fmt.Errorf("write the picture: %w", err)
 	}
-	return nil
+	return a.document(map[string]string{"file": name}, func(io.Writer) {})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -138,6 +139,9 @@ func (a *app) flowRuns() *cobra.Command {
 				f.Project, f.Flow, _ = strings.Cut(args[0], "/")
 			}
 			f.Status = strings.ToUpper(f.Status)
+			if f.Status != "" && !slices.Contains(flow.RunStatuses(), f.Status) {
+				return usagef("--status %s is no status of a run%s", f.Status, suggest(f.Status, flow.RunStatuses()))
+			}
 			return a.withFlows(ctx, flowSettings{}, func(ctx context.Context, _ database, flows *flow.Client) error {
 				runs, err := flows.Runs(ctx, f, limit)
 				if err != nil {

@@ -82,9 +82,42 @@ func TestFlowsFromTheCommandLine(t *testing.T) {
 	s.fails(exitUsage, "5 faults", "flow", "push", azkaban(t, "12-yaml-invalid-conditions"), "--project", "bad")
 	s.fails(exitUsage, "5 faults", "flow", "push", azkaban(t, "12-yaml-invalid-conditions"), "--check")
 	s.fails(exitUsage, "no such file", "flow", "push", "/no/such/place", "--project", "bad")
-	if got := s.lines("flow", "list", "--project", "bad"); len(got) != 0 {
-		t.Errorf("of a bad project there is %v", got)
+	s.fails(exitUsage, "the upload has 5 faults", "flow", "push", azkaban(t, "12-yaml-invalid-conditions"), "--check")
+	s.fails(exitNotFound, `there is no project "bad"`, "flow", "list", "--project", "bad")
+}
+
+// What is not there, and what no push, status or name can be, has the exit codes that the manual says; an empty list is none of that.
+func TestExitCodesOfFlows(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	dir := project(t, "nodes: [{name: a, type: noop}]\n")
+	s.ok("flow", "push", dir, "--project", "p")
+	for _, list := range [][]string{{"runs"}, {"runs", "p"}, {"runs", "p/f"}, {"runs", "p/f", "--status", "killed"}, {"list"}, {"versions"}} {
+		s.ok(append([]string{"flow"}, list...)...)
 	}
+	s.fails(exitNotFound, `there is no project "nosuch"`, "flow", "runs", "nosuch")
+	s.fails(exitNotFound, `there is no project "nosuch"`, "flow", "runs", "nosuch/f")
+	s.fails(exitNotFound, `project "p" has no flow "nosuch"`, "flow", "runs", "p/nosuch")
+	s.fails(exitNotFound, `there is no project "nosuch"`, "flow", "list", "-p", "nosuch")
+	s.fails(exitNotFound, `there is no project "nosuch"`, "flow", "versions", "nosuch")
+	s.fails(exitUsage, `--status BOGUS is no status of a run; want one of PREPARING, `, "flow", "runs", "--status", "bogus")
+	s.fails(exitUsage, `did you mean "SUCCEEDED"?`, "flow", "runs", "p", "--status", "succeded")
+	text := filepath.Join(dir, "f.flow")
+	s.fails(exitUsage, "not a zip file", "flow", "push", text, "--project", "p")
+	s.fails(exitUsage, "not a zip file", "flow", "push", text, "--check")
+	for _, check := range []string{"--check", "--check=false"} {
+		s.fails(exitUsage, `project name "a/b": want`, "flow", "push", dir, "--project", "a/b", check)
+	}
+	s.fails(exitUsage, `pelton: the upload has a fault; nothing was stored`, "flow", "push", t.TempDir(), "--check")
+	svg := filepath.Join(t.TempDir(), "x.svg")
+	if got := s.object("flow", "graph", "p/f", "--svg", svg); got["file"] != svg {
+		t.Errorf("graph: %v", got)
+	}
+	if text, err := os.ReadFile(svg); err != nil || s.object("flow", "graph", "p/f", "--svg", "-")["svg"] != string(text) || //nolint:gosec // the test's
+		s.ok("flow", "graph", "p/f", "--svg", "-") != string(text) {
+		t.Errorf("the pictures are not the same: %v", err)
+	}
+	s.fails(exitNotFound, "not found", "flow", "graph", "p/nosuch", "--svg", svg)
 }
 
 func TestFailedRunExitsWithOne(t *testing.T) {

@@ -40,31 +40,61 @@ type RunDetail struct {
 	Nodes []NodeRow `json:"nodes"`
 }
 
-// Flows lists the flows of the newest versions; of all projects if project is "".
+// Flows lists the flows of the newest versions; of all projects if project is "". ErrNotFound if there is no such project.
 func (c *Client) Flows(ctx context.Context, project string) ([]Entry, error) {
 	list, err := c.store.Flows(ctx, project)
+	if err == nil && len(list) == 0 {
+		err = c.known(ctx, project, "")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list flows: %w", err)
 	}
 	return list, nil
 }
 
-// Versions lists versions, the newest first, at most limit; of all projects if project is "".
+// Versions lists versions, the newest first, at most limit; of all projects if project is "". ErrNotFound if there is no such project.
 func (c *Client) Versions(ctx context.Context, project string, limit int) ([]Version, error) {
 	list, err := c.store.Versions(ctx, project, limit)
+	if err == nil && len(list) == 0 {
+		err = c.known(ctx, project, "")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list versions: %w", err)
 	}
 	return list, nil
 }
 
-// Runs lists runs, the newest first, at most limit.
+// Runs lists runs, the newest first, at most limit. ErrNotFound if the filter names a project or flow that there is not.
 func (c *Client) Runs(ctx context.Context, filter RunFilter, limit int) ([]RunRow, error) {
 	list, err := c.store.Runs(ctx, filter, limit)
+	if err == nil && len(list) == 0 {
+		err = c.known(ctx, filter.Project, filter.Flow)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list runs: %w", err)
 	}
 	return list, nil
+}
+
+// RunStatuses are those that a run may have.
+func RunStatuses() []string {
+	return decide.RunStatuses()
+}
+
+// known fails with ErrNotFound if a project, or a flow of its newest version, does not exist; "" is any.
+func (c *Client) known(ctx context.Context, project, name string) error {
+	if project == "" {
+		return nil
+	}
+	v, err := c.store.Version(ctx, c.pool, project, 0)
+	if err != nil {
+		return notFound(err, "there is no project %q", project)
+	}
+	if name == "" {
+		return nil
+	}
+	_, err = c.plan(ctx, c.pool, v.ID, name)
+	return notFound(err, "version %d of project %q has no flow %q", v.No, project, name)
 }
 
 // Get reads a run and its nodes. A node whose job is being worked is RUNNING, and one whose job is tried again has what was tried. ErrNotFound if there is no such run.

@@ -37,30 +37,47 @@ type FaultsError struct {
 
 func (e *FaultsError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "project %q has %d faults; nothing was stored", e.Project, len(e.Faults))
-	if len(e.Faults) == 1 {
-		b.Reset()
-		fmt.Fprintf(&b, "project %q has a fault; nothing was stored", e.Project)
+	who, faults := "the upload", "a fault"
+	if e.Project != "" {
+		who = fmt.Sprintf("project %q", e.Project)
 	}
+	if len(e.Faults) != 1 {
+		faults = fmt.Sprintf("%d faults", len(e.Faults))
+	}
+	fmt.Fprintf(&b, "%s has %s; nothing was stored", who, faults)
 	for _, f := range e.Faults {
 		b.WriteString("\n  " + f.String())
 	}
 	return b.String()
 }
 
+// InputError says that what was given cannot be pushed at all: a name that no project can have, or a path where no zip or directory can be read.
+type InputError struct{ Err error }
+
+func (e *InputError) Error() string { return e.Err.Error() }
+func (e *InputError) Unwrap() error { return e.Err }
+
 var projectName = regexp.MustCompile(`\A[a-zA-Z0-9][a-zA-Z0-9_.-]{0,63}\z`)
 
+// CheckProjectName says what is wrong with the name of a project, as an *InputError.
+func CheckProjectName(name string) error {
+	if !projectName.MatchString(name) {
+		return &InputError{fmt.Errorf("project name %q: want up to 64 letters, digits, _ . or -, the first a letter or digit", name)}
+	}
+	return nil
+}
+
 // Check reads the zip or directory at path and reports all that is wrong with it, and what its author may not expect. Nothing is
-// stored. The error is about reading; faults are in the report.
+// stored. With any fault the error is a *FaultsError; the report has them too.
 func (c *Client) Check(ctx context.Context, path string) (*PushReport, error) {
 	return c.push(ctx, "", path, false)
 }
 
 // Push reads the zip or directory at path and stores it as the next version of the project, which is made if it is new. With any
-// fault nothing is stored, and the error is a *FaultsError.
+// fault nothing is stored, and the error is a *FaultsError; the report has them too.
 func (c *Client) Push(ctx context.Context, name, path string) (*PushReport, error) {
-	if !projectName.MatchString(name) {
-		return nil, fmt.Errorf("project name %q: want up to 64 letters, digits, _ . or -, the first a letter or digit", name)
+	if err := CheckProjectName(name); err != nil {
+		return nil, err
 	}
 	return c.push(ctx, name, path, true)
 }
@@ -72,7 +89,7 @@ func (c *Client) push(ctx context.Context, name, path string, keep bool) (*PushR
 	}
 	b, unreadable, err := bundle.Open(path, bundle.Limits{})
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
+		return nil, &InputError{fmt.Errorf("read %s: %w", path, err)}
 	}
 	report := &PushReport{Faults: append([]Fault{}, unreadable...), Notes: []Fault{}}
 	if b == nil {
@@ -104,8 +121,8 @@ func (c *Client) push(ctx context.Context, name, path string, keep bool) (*PushR
 // are those given, and no others: one that is left out is not in the new version. Types of nodes are checked and mapped as by Push, and faults
 // are a *FaultsError; only those that Job added may be of a kind that nobody works yet.
 func (c *Client) PushFlows(ctx context.Context, name string, flows ...*Flow) (*PushReport, error) {
-	if !projectName.MatchString(name) {
-		return nil, fmt.Errorf("project name %q: want up to 64 letters, digits, _ . or -, the first a letter or digit", name)
+	if err := CheckProjectName(name); err != nil {
+		return nil, err
 	}
 	p := &graph.Project{Format: graph.FormatCode}
 	known := map[string]bool{}

@@ -34,6 +34,14 @@ func ParseStatus(text string) (Status, error) {
 	}
 }
 
+// RunStatuses are those that a run may have.
+func RunStatuses() []string {
+	return []string{
+		Preparing.String(), Queued.String(), Running.String(), Paused.String(), FailedFinishing.String(), Killing.String(), Succeeded.String(), Failed.String(),
+		Killed.String(),
+	}
+}
+
 func (s Status) String() string { return string(s) }
 
 // Success says whether the status is an end that counts as a success for what comes after.
