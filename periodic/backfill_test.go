@@ -115,6 +115,27 @@ func TestBackfillRunsWhatWasMissed(t *testing.T) {
 	}
 }
 
+// A tick that waits for the end of a run has not been missed.
+func TestBackfillLeavesOutWhatWaits(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := hourly("reports")
+	s.Overlap = OverlapQueue
+	r.put(s)
+	if _, err := r.Trigger(t.Context(), "reports"); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, r.pool, `UPDATE pelton.schedule_due SET waiting = $1, wake = NULL`, r.yesterday(3))
+	b := r.backfilled("reports", BackfillParams{From: r.yesterday(2), To: r.yesterday(4), Parallel: 3})
+	r.step()
+	if got := r.tickTimes(); len(got) != 3 || !slices.Equal(got[1:], []string{"02:00", "04:00"}) { // the first is that of the trigger
+		t.Errorf("started %v", got)
+	}
+	if p := r.progress(b.ID); p.Started != 2 || p.LeftOut != 1 {
+		t.Errorf("progress: %+v", p)
+	}
+}
+
 func TestBackfillCounts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
