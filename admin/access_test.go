@@ -148,6 +148,7 @@ func TestLoginByForm(t *testing.T) {
 	}
 	v.want(200, "admin", "GET", s.URL()+"/whoami", "")
 	v.want(404, "", "GET", s.URL()+"/nothing", "")
+	v.want(403, "<p>forbidden: the Host of this request", "GET", s.URL()+"/", "", "Accept", "text/html", "Host", "<b>.example")
 	v.want(http.StatusSeeOther, "", "POST", s.URL()+"/logout", "", form...)
 	v.want(401, "not logged in", "GET", s.URL()+"/whoami", "")
 	v.want(401, "not logged in", "GET", s.URL()+"/nothing", "")
@@ -363,6 +364,19 @@ func TestWhereAServerListens(t *testing.T) {
 	check("others, TLS, no admin", admin.Config{Listen: others, TLSCert: cert, TLSKey: key}, admin.ErrNoAdmin)
 	check("others, behind a proxy, no admin", admin.Config{Listen: others, BehindProxy: true}, admin.ErrNoAdmin)
 	check("others, as asked", admin.Config{Listen: others, InsecureListen: true}, nil)
+	provider := access.OIDC{Issuer: "https://login.example.com", ClientID: "x"}
+	both := admin.Config{Listen: others, BehindProxy: true, PublicURL: "https://pelton.example.com", OIDC: &provider}
+	check("others, a provider, no admin", both, admin.ErrNoAdmin)
+	provider.Groups = []access.GroupRole{{Group: "a", Grant: access.Grant{Project: access.Everything, Role: access.Admin}}}
+	check("others, a provider whose groups give admins", both, nil)
+	provider.Groups = nil
+	if _, err := store.AddUser(t.Context(), "test", access.NewUser{
+		Name: "carol", Roles: []access.Grant{{Project: access.Everything, Role: access.Admin}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	check("others, a provider, and an admin for it", both, nil)
+	check("others, an admin without a password, no provider", admin.Config{Listen: others, BehindProxy: true}, admin.ErrNoAdmin)
 	if _, err := store.AddUser(t.Context(), "test", access.NewUser{
 		Name: "root", Password: password, Roles: []access.Grant{{Project: access.Everything, Role: access.Admin}},
 	}); err != nil {

@@ -76,14 +76,14 @@ func (s *Server) checkListen(ctx context.Context, own bool) error {
 	if c.Access == nil {
 		return nil // metrics and health, for those who may reach them
 	}
-	_, admin, err := c.Access.Users(ctx)
+	known, err := c.Access.Known(ctx)
 	if err != nil {
 		return err
 	}
-	if !admin {
-		return ErrNoAdmin
+	if known.Admin || c.OIDC != nil && (known.AdminByOIDC || c.OIDC.GivesAdmin()) {
+		return nil
 	}
-	return nil
+	return ErrNoAdmin
 }
 
 // newGuard makes what finds out who asks; nil: nobody is asked, and there is nothing to protect.
@@ -93,7 +93,7 @@ func (s *Server) newGuard(own bool) (*access.Guard, error) {
 	}
 	return access.NewGuard(access.GuardConfig{
 		Store: s.config.Access, Loopback: own, BehindProxy: s.config.BehindProxy, PublicURL: s.config.PublicURL, OIDC: s.config.OIDC,
-		Logger: s.config.Logger,
+		Page: showRefusal, Logger: s.config.Logger,
 	})
 }
 

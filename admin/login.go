@@ -1,7 +1,7 @@
 package admin
 
 import (
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"html/template"
@@ -16,11 +16,11 @@ import (
 // loginBytes bounds the body of a login.
 const loginBytes = 64 << 10
 
-//go:embed login.html
-var loginText string
+//go:embed login.html refused.html
+var pageFiles embed.FS
 
-// loginPage is plain: a form, without anything that would have to be loaded.
-var loginPage = template.Must(template.New("login").Parse(loginText))
+// pages are plain, without anything that would have to be loaded.
+var pages = template.Must(template.ParseFS(pageFiles, "*.html"))
 
 // loginForm is what the page shows.
 type loginForm struct {
@@ -45,9 +45,16 @@ func (s *Server) showLogin(w http.ResponseWriter, status int, form loginForm) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	if err := loginPage.Execute(w, form); err != nil {
+	if err := pages.ExecuteTemplate(w, "login.html", form); err != nil {
 		s.config.Logger.Debug("login page", "error", err) // the browser has gone
 	}
+}
+
+// showRefusal tells a browser why it gets something else than it asked for.
+func showRefusal(w http.ResponseWriter, _ *http.Request, status int, title, detail string) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_ = pages.ExecuteTemplate(w, "refused.html", struct{ Title, Detail string }{title, detail}) // nobody is left to tell
 }
 
 // login takes a form from a browser, or JSON from a program: {"name": ..., "password": ...}.

@@ -65,6 +65,7 @@ type Server struct {
 	mu     sync.Mutex
 	server *http.Server
 	where  string
+	own    bool
 	done   chan struct{}
 }
 
@@ -116,7 +117,7 @@ func (s *Server) Start(ctx context.Context) error {
 		MaxHeaderBytes: 16 << 10,
 	}
 	done := make(chan struct{})
-	s.server, s.where, s.done = server, listener.Addr().String(), done
+	s.server, s.where, s.own, s.done = server, listener.Addr().String(), own, done
 	go func() {
 		defer close(done)
 		if err := serve(server, listener); !errors.Is(err, http.ErrServerClosed) {
@@ -134,6 +135,13 @@ func (s *Server) Addr() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.where
+}
+
+// OnlyHere tells whether only this machine can reach the server.
+func (s *Server) OnlyHere() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.own && !s.config.BehindProxy
 }
 
 // URL is where the server is reached on this machine; empty if it does not listen.

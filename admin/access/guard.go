@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,6 +29,9 @@ type GuardConfig struct {
 
 	// OIDC is a provider of logins; nil: none.
 	OIDC *OIDC
+
+	// Page shows a browser why a request is refused; nil: it gets the same as programs.
+	Page func(w http.ResponseWriter, r *http.Request, status int, title, detail string)
 
 	// Logger is told of what a browser is not. Defaults to slog's default logger.
 	Logger *slog.Logger
@@ -89,10 +93,14 @@ func (g *Guard) Authenticate(next http.Handler) http.Handler {
 	})
 }
 
+// identifyTimeout is how long a request waits for the database to tell whose it is.
+const identifyTimeout = 5 * time.Second
+
 // Identify finds out who sends a request: whose token is in Authorization, else whose session in the cookie, else local where there are no
 // users. The error is ErrNotLoggedIn, ErrForbidden (another page sent it), or that of the database.
 func (g *Guard) Identify(r *http.Request) (Actor, error) {
-	ctx := r.Context()
+	ctx, cancel := context.WithTimeout(r.Context(), identifyTimeout)
+	defer cancel()
 	if header := r.Header.Get("Authorization"); header != "" {
 		scheme, secret, _ := strings.Cut(header, " ")
 		if !strings.EqualFold(scheme, "Bearer") {
@@ -170,10 +178,15 @@ func (g *Guard) setCookie(w http.ResponseWriter, r *http.Request, name, value st
 	})
 }
 
+// loginTimeout is how long a login waits for the database, and for others' hashes to be computed.
+const loginTimeout = 15 * time.Second
+
 // Login checks a name and a password, and begins a session in a cookie. A session that the browser had is ended. The error is ErrLogin, a
 // *LimitedError, or that of the database; nothing is written to w but a cookie.
 func (g *Guard) Login(w http.ResponseWriter, r *http.Request, name, password string) error {
-	secret, err := g.store.Login(r.Context(), name, password, g.client(r))
+	ctx, cancel := context.WithTimeout(r.Context(), loginTimeout)
+	defer cancel()
+	secret, err := g.store.Login(ctx, name, password, g.client(r))
 	if err != nil {
 		return err
 	}
@@ -269,7 +282,7 @@ type problem struct {
 // LoginPath is where browsers log in.
 const LoginPath = "/login"
 
-// Deny answers a request that is refused. A browser that wants a page and is not logged in is sent to the login; everybody else gets a
+// Deny answers a request that is refused. A browser that wants a page and is not logged in is sent to the login, another gets a page; programs get a
 // problem by RFC 9457. What went wrong inside is logged, not told.
 func (g *Guard) Deny(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, ErrNotLoggedIn) && wantsPage(r) {
@@ -284,8 +297,12 @@ func (g *Guard) Deny(w http.ResponseWriter, r *http.Request, err error) {
 	if limited, ok := errors.AsType[*LimitedError](err); ok {
 		header.Set("Retry-After", strconv.Itoa(int((limited.After+time.Second-1)/time.Second)))
 	}
-	header.Set("Content-Type", "application/problem+json")
 	header.Set("Cache-Control", "no-store")
+	if g.config.Page != nil && wantsPage(r) {
+		g.config.Page(w, r, p.Status, p.Title, p.Detail)
+		return
+	}
+	header.Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p) // nobody is left to tell
 }

@@ -215,6 +215,7 @@ func TestCookiesByConnection(t *testing.T) {
 		{"plain", access.GuardConfig{}, nil, false},
 		{"anybody says https", access.GuardConfig{}, []string{"X-Forwarded-Proto", "https"}, false},
 		{"a proxy says https", access.GuardConfig{BehindProxy: true}, []string{"X-Forwarded-Proto", "https"}, true},
+		{"who is behind the proxy says https", access.GuardConfig{BehindProxy: true}, []string{"X-Forwarded-Proto", "https, http"}, false},
 		{"a proxy says http", access.GuardConfig{BehindProxy: true}, []string{"X-Forwarded-Proto", "http"}, false},
 		{"a proxy says nothing", access.GuardConfig{BehindProxy: true, PublicURL: "https://pelton.example.com"}, nil, true},
 	} {
@@ -331,6 +332,7 @@ func TestTooManyLogins(t *testing.T) {
 	// Addresses are what the nearest proxy saw; of IPv6 the network counts.
 	for from, want := range map[string]string{
 		"203.0.113.9, 192.0.2.7": "192.0.2.7", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64", "::ffff:192.0.2.8": "192.0.2.8", "<script>": "?",
+		"192.0.2.9:4711": "192.0.2.9", "[2001:db8:1:2::1]:4711": "2001:db8:1:2::/64",
 	} {
 		mustExec(t, s.pool, `TRUNCATE pelton.access_failure`)
 		post(from, "wrong password")
@@ -375,24 +377,30 @@ func TestWithoutUsers(t *testing.T) {
 // If the database does not answer, nobody is let in, and nobody is told why.
 func TestWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
-	proxy := pgtest.NewProxy(t, schematest.DSN(t))
-	pool := pgtest.Pool(t, proxy.DSN())
-	store, err := access.NewStore(pool, access.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := siteOn(t, store.Cheap(), pool, access.GuardConfig{Loopback: true}, false)
-	proxy.Down()
-	for _, headers := range [][]string{nil, {"Authorization", "Bearer pelton_A"}, {"Cookie", "pelton_session=A"}} {
-		a := s.ask(s.browser(), "GET", "/see", nil, headers...)
-		s.want(a, 503, "urn:pelton:unavailable")
-		if strings.Contains(a.body, "127.0.0.1") || strings.Contains(a.body, "connect") {
-			t.Errorf("the answer tells too much: %q", a.body)
-		}
-	}
-	s.want(s.login(s.browser(), "alice"), 503, "urn:pelton:unavailable")
-	if !strings.Contains(s.log.String(), "connect") {
-		t.Errorf("the log says nothing: %q", s.log.String())
+	for name, outage := range map[string]func(*pgtest.Proxy){"refused": (*pgtest.Proxy).Down, "silent": (*pgtest.Proxy).Pause} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			proxy := pgtest.NewProxy(t, schematest.DSN(t))
+			pool := pgtest.Pool(t, proxy.DSN())
+			store, err := access.NewStore(pool, access.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := siteOn(t, store.Cheap(), pool, access.GuardConfig{Loopback: true}, false)
+			s.want(s.ask(s.browser(), "GET", "/see", nil), 200, access.LocalName)
+			outage(proxy)
+			for _, headers := range [][]string{nil, {"Authorization", "Bearer pelton_A"}, {"Cookie", "pelton_session=A"}} {
+				a := s.ask(s.browser(), "GET", "/see", nil, headers...)
+				s.want(a, 503, "urn:pelton:unavailable")
+				if strings.Contains(a.body, "127.0.0.1") || strings.Contains(a.body, "connect") {
+					t.Errorf("the answer tells too much: %q", a.body)
+				}
+			}
+			if s.log.Len() == 0 {
+				t.Error("the log says nothing")
+			}
+			s.want(s.login(s.browser(), "alice"), 503, "urn:pelton:unavailable")
+		})
 	}
 }
 

@@ -75,6 +75,11 @@ func (o *OIDC) check() error {
 	return errors.Join(faults...)
 }
 
+// GivesAdmin tells whether members of some group are admins of everything.
+func (o *OIDC) GivesAdmin() bool {
+	return slices.ContainsFunc(o.Groups, func(g GroupRole) bool { return g.Grant == Grant{Project: Everything, Role: Admin} })
+}
+
 // grants are what groups give: of each project the highest role.
 func (o *OIDC) grants(groups []string) []Grant {
 	highest := map[string]Role{}

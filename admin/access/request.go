@@ -19,7 +19,17 @@ func (g *Guard) secure(r *http.Request) bool {
 	if !g.config.BehindProxy {
 		return false
 	}
-	return strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") || g.public != nil && g.public.Scheme == "https"
+	return strings.EqualFold(last(r, "X-Forwarded-Proto"), "https") || g.public != nil && g.public.Scheme == "https"
+}
+
+// last is the last entry of a header that proxies write: the nearest one's own. Those before it anybody can write.
+func last(r *http.Request, name string) string {
+	all := r.Header.Values(name)
+	if len(all) == 0 {
+		return ""
+	}
+	list := strings.Split(all[len(all)-1], ",")
+	return strings.TrimSpace(list[len(list)-1])
 }
 
 // client is the address that a request comes from; of IPv6 the network of 64 bits, which is what one customer has.
@@ -29,10 +39,11 @@ func (g *Guard) client(r *http.Request) string {
 		host = r.RemoteAddr
 	}
 	if g.config.BehindProxy {
-		// The last entry is the proxy's own; those before it anybody can write.
-		if all := r.Header.Values("X-Forwarded-For"); len(all) > 0 {
-			list := strings.Split(all[len(all)-1], ",")
-			host = strings.TrimSpace(list[len(list)-1])
+		if from := last(r, "X-Forwarded-For"); from != "" {
+			host = from
+			if with, err := netip.ParseAddrPort(from); err == nil { // some proxies add the port
+				host = with.Addr().String()
+			}
 		}
 	}
 	address, err := netip.ParseAddr(host)
@@ -136,11 +147,11 @@ func (g *Guard) open(ctx context.Context, r *http.Request) (bool, error) {
 	if g.closed.Load() {
 		return false, nil
 	}
-	anyone, _, err := g.store.Users(ctx)
+	known, err := g.store.Known(ctx)
 	if err != nil {
 		return false, err
 	}
-	if anyone {
+	if known.Anyone {
 		g.closed.Store(true) // users are never deleted
 		return false, nil
 	}

@@ -70,10 +70,16 @@ func NewStore(pool *pgxpool.Pool, config Config) (*Store, error) {
 	return &Store{pool: pool, config: config, sql: sqlfile.Load(files, "sql", config.Schema), hasher: newHasher(usualCost)}, nil
 }
 
-// Users tells whether there is any user, and whether one who may log in is admin of everything.
-func (s *Store) Users(ctx context.Context) (anyone, admin bool, err error) {
-	row, err := one[struct{ Anyone, Admin bool }](ctx, s, s.pool, "any_user")
-	return row.Anyone, row.Admin, err
+// Known says who there is. Those who are disabled are somebody, but no admins.
+type Known struct {
+	Anyone      bool
+	Admin       bool // of everything, with a password
+	AdminByOIDC bool // of everything, by a provider only
+}
+
+// Known tells who there is.
+func (s *Store) Known(ctx context.Context) (Known, error) {
+	return one[Known](ctx, s, s.pool, "any_user")
 }
 
 // db is what a statement runs on: a pool or a transaction.

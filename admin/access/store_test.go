@@ -83,16 +83,18 @@ func wantAudit(t *testing.T, pool *pgxpool.Pool, want ...string) {
 func TestUsers(t *testing.T) {
 	t.Parallel()
 	s, pool := newStore(t)
-	if anyone, admin, err := s.Users(t.Context()); anyone || admin || err != nil {
-		t.Errorf("no users: %v, %v, %v", anyone, admin, err)
+	known := func(what string, want access.Known) {
+		t.Helper()
+		if got, err := s.Known(t.Context()); got != want || err != nil {
+			t.Errorf("%s: %+v, %v", what, got, err)
+		}
 	}
+	known("no users", access.Known{})
 	alice := addUser(t, s, "Alice", everything(access.Operator), in("etl", access.Admin))
 	if alice.Name != "Alice" || alice.PasswordAt == nil || alice.DisabledAt != nil || len(alice.Roles) != 2 || alice.Roles[1].Project != "etl" {
 		t.Errorf("user: %+v", alice)
 	}
-	if anyone, admin, err := s.Users(t.Context()); !anyone || admin || err != nil {
-		t.Errorf("an operator: %v, %v, %v", anyone, admin, err)
-	}
+	known("an operator", access.Known{Anyone: true})
 	if _, err := s.AddUser(t.Context(), by, access.NewUser{Name: "aLICE", Password: password}); !errors.Is(err, access.ErrExists) {
 		t.Errorf("a second of that name: %v", err)
 	}
@@ -104,18 +106,14 @@ func TestUsers(t *testing.T) {
 	if err := s.SetRole(t.Context(), by, "alice", in("etl", access.NoRole)); err != nil {
 		t.Fatal(err)
 	}
-	if _, admin, err := s.Users(t.Context()); !admin || err != nil {
-		t.Errorf("an admin: %v, %v", admin, err)
-	}
+	known("an admin", access.Known{Anyone: true, Admin: true})
 	if changed, err := s.Disable(t.Context(), by, "alice"); !changed || err != nil {
 		t.Errorf("disable: %v, %v", changed, err)
 	}
 	if changed, err := s.Disable(t.Context(), by, "alice"); changed || err != nil {
 		t.Errorf("disable again: %v, %v", changed, err)
 	}
-	if anyone, admin, err := s.Users(t.Context()); !anyone || admin || err != nil {
-		t.Errorf("a disabled admin: %v, %v, %v", anyone, admin, err)
-	}
+	known("a disabled admin", access.Known{Anyone: true})
 	if changed, err := s.Enable(t.Context(), by, "alice"); !changed || err != nil {
 		t.Errorf("enable: %v, %v", changed, err)
 	}
@@ -126,6 +124,10 @@ func TestUsers(t *testing.T) {
 	if err != nil || bob.PasswordAt != nil || len(bob.Roles) != 0 {
 		t.Errorf("a user without a password: %+v, %v", bob, err)
 	}
+	if err := s.SetRole(t.Context(), by, "bob", everything(access.Admin)); err != nil {
+		t.Fatal(err)
+	}
+	known("two admins", access.Known{Anyone: true, Admin: true, AdminByOIDC: true})
 	list, err := s.UserList(t.Context())
 	if err != nil || len(list) != 2 || list[0].Name != "Alice" || list[0].Roles[0].Role != access.Admin || list[1].Name != "bob" {
 		t.Errorf("list: %+v, %v", list, err)
@@ -147,6 +149,7 @@ func TestUsers(t *testing.T) {
 		by+` user.enable user Alice {"disabled": true} {"disabled": false, "ended_sessions": 0}`,
 		by+` user.password user Alice {"password": true} {"password": true, "ended_sessions": 0}`,
 		by+` user.add user bob - {"password": false}`,
+		by+` user.role user bob {"role": "none", "project": "*"} {"role": "admin", "project": "*"}`,
 	)
 }
 

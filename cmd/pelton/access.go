@@ -106,20 +106,21 @@ func (s *accessSettings) configure(a *app, pool *pgxpool.Pool, config *admin.Con
 }
 
 // tell says on the log what somebody should know who runs a server without users.
-func (s *accessSettings) tell(ctx context.Context, a *app, store *access.Store) {
+func (s *accessSettings) tell(ctx context.Context, a *app, store *access.Store, onlyHere bool) {
 	if !s.wanted {
 		return
 	}
 	log := a.logger(levelServe)
-	anyone, admins, err := store.Users(ctx)
+	known, err := store.Known(ctx)
 	switch {
 	case err != nil:
 		log.WarnContext(ctx, "users cannot be read: nobody can log in", "error", err)
-	case !anyone:
-		log.InfoContext(ctx, "there are no users: whoever is on this machine may do everything, others nothing; "+
+	case !known.Anyone && onlyHere && a.isDev: // as it is meant to be
+	case !known.Anyone && onlyHere:
+		log.InfoContext(ctx, "there are no users: whoever is on this machine may do everything; "+
 			"`pelton user add NAME --role admin` adds one, and ends that")
-	case !admins:
-		log.WarnContext(ctx, "no user who may log in is admin of everything: pelton user role NAME admin")
+	case !known.Anyone && s.oidc.Issuer == "":
+		log.WarnContext(ctx, "there are no users, so nobody can log in: pelton user add NAME --role admin")
 	}
 }
 

@@ -88,7 +88,7 @@ func (e *endpoint) start(ctx context.Context, pool *pgxpool.Pool, a *app, s serv
 	case err != nil:
 		return cmp.Or(explainListen(err), fmt.Errorf("endpoint: %w", err))
 	}
-	s.access.tell(ctx, a, e.access)
+	s.access.tell(ctx, a, e.access, e.server.OnlyHere())
 	return nil
 }
 

@@ -81,6 +81,12 @@ func (b *Builder) OnFailure(action OnFailure) *Builder {
 	return b
 }
 
+// OnCancelledEnd sets how a run ends in which nothing failed and an end node was cancelled by its condition. Defaults to EndSucceeded.
+func (b *Builder) OnCancelledEnd(end OnCancelledEnd) *Builder {
+	b.opts.OnCancelledEnd = end
+	return b
+}
+
 // MaxParallel sets how many jobs of one run may run at a time. Defaults to 10.
 func (b *Builder) MaxParallel(jobs int) *Builder {
 	if jobs < 1 {
@@ -152,7 +158,7 @@ func (b *Builder) Flow(name string, inner *Builder) *Builder {
 		b.faults = append(b.faults, f)
 	}
 	if !reflect.ValueOf(inner.opts).IsZero() {
-		b.fault(name, "the failure action and max_parallel of an embedded flow are not used: set those of the outer flow")
+		b.fault(name, "the failure action, the end after a cancelled end node and max_parallel of an embedded flow are not used: set those of the outer flow")
 	}
 	return b.add(&draft.Node{Name: name, Nodes: set, Node: graph.Node{Type: graph.TypeFlow, Config: maps.Clone(inner.config)}})
 }
@@ -182,12 +188,14 @@ func (b *Builder) With(key, value string) *Builder {
 	})
 }
 
-// Queue sets the node's queue. Defaults to the run's.
+// Queue sets the node's queue, or that of the nodes in an embedded flow. Defaults to that of the embedded flow around it, and then to the
+// run's.
 func (b *Builder) Queue(queue string) *Builder {
 	return b.last("Queue", func(n *draft.Node) { n.Queue = queue })
 }
 
-// Priority sets the node's priority: 1, first, to 4. Defaults to the run's.
+// Priority sets the node's priority, or that of the nodes in an embedded flow: 1, first, to 4. Defaults to that of the embedded flow around
+// it, and then to the run's.
 func (b *Builder) Priority(priority int) *Builder {
 	return b.last("Priority", func(n *draft.Node) {
 		if n.Priority = priority; priority == 0 {
@@ -196,7 +204,7 @@ func (b *Builder) Priority(priority int) *Builder {
 	})
 }
 
-// Timeout limits each attempt of the node. Defaults to none.
+// Timeout limits each attempt of the node, of an embedded flow as a whole. Defaults to none.
 func (b *Builder) Timeout(limit time.Duration) *Builder {
 	return b.last("Timeout", func(n *draft.Node) { n.Timeout = graph.Duration(limit) })
 }

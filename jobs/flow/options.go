@@ -26,6 +26,12 @@ const (
 // OnCancelledEnd is how a run ends when an end node was cancelled by its condition.
 type OnCancelledEnd = graph.OnCancelledEnd
 
+// How a run ends when an end node was cancelled by its condition, and nothing failed.
+const (
+	EndKilled    = graph.EndKilled    // as in Azkaban (the default of projects of Azkaban's formats)
+	EndSucceeded = graph.EndSucceeded // the default of flows that were built in code
+)
+
 // Duration is a time.Duration that JSON holds as text: "1m30s".
 type Duration = graph.Duration
 

@@ -186,6 +186,8 @@ type within struct {
 	container int
 	prefix    string         // of their paths
 	configs   []graph.Config // of the embedded flows around them, the nearest first
+	queue     string         // of those
+	priority  int            // of those
 }
 
 // add appends nodes of a set, parents first, each embedded flow followed by its contents.
@@ -218,12 +220,13 @@ func (c *checker) add(g *graph.Flow, s *Set, numbers []int, in within) {
 		}
 		slices.Sort(node.Parents)
 		inherit(&node, g.Config, in.configs)
+		node.Queue, node.Priority = cmp.Or(node.Queue, in.queue), cmp.Or(node.Priority, in.priority)
 		made[at] = len(g.Nodes)
 		g.Nodes = append(g.Nodes, node)
 		if n.Type != graph.TypeFlow {
 			continue
 		}
-		inner := within{made[at], node.Path + ":", append([]graph.Config{n.Config}, in.configs...)}
+		inner := within{made[at], node.Path + ":", append([]graph.Config{n.Config}, in.configs...), node.Queue, node.Priority}
 		if n.Nodes != nil {
 			c.add(g, n.Nodes, nil, inner)
 		} else {
