@@ -24,6 +24,7 @@ const (
 	actSucceed = "succeed" // mark a node succeeded
 	actRelease = "release" // a node held by a pipeline
 	actAgain   = "again"   // the retry of a whole embedded flow is due
+	actTimeout = "timeout" // the time of an embedded flow's attempt is over
 	actSLA     = "sla"     // a limit of time has come; args: which
 )
 
