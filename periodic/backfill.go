@@ -263,7 +263,7 @@ func (c *Client) BackfillEnded(ctx context.Context, id int64, changed func(*Back
 const (
 	backfillLook  = 200 * time.Millisecond // between two looks of who waits for a backfill
 	backfillTicks = 1000                   // of one backfill in a transaction
-	firstCount    = 250 * time.Millisecond // between two looks at its runs: a fiftieth of the time that the oldest runs, within these bounds
+	firstCount    = 50 * time.Millisecond  // between two looks at its runs: a fiftieth of the time that the oldest runs, within these bounds
 	lastCount     = 5 * time.Second
 
 	backfillPutOff = 5 * time.Second // of one that could not be advanced
