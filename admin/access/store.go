@@ -91,7 +91,7 @@ type db interface {
 // tx runs fn in a READ COMMITTED transaction that waits for a lock for at most a while, and commits if it returns nil.
 func (s *Store) tx(ctx context.Context, fn func(tx pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '5s'"); err != nil {
+		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '5s'; SET LOCAL idle_in_transaction_session_timeout = '10s'"); err != nil {
 			return fmt.Errorf("set limits of a transaction: %w", err)
 		}
 		return fn(tx)

@@ -56,17 +56,21 @@ type flowSettings struct {
 	maxXms, maxXmx string
 }
 
-// pushFlags are those that a push must know.
+// pushFlags are those that a push must know. A version keeps the commands of its types, so nobody else need know these.
 func (s *flowSettings) pushFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&s.types, "flow-type", nil,
 		"a type of nodes beside the built-in ones: `TYPE=COMMAND` runs a command in which parameters are resolved, TYPE alone is a job kind; may be repeated")
+	s.heapFlags(f)
+}
+
+func (s *flowSettings) heapFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.maxXms, "flow-max-xms", "", "largest `size` that a node may ask for as Xms, as 512M (default 1G)")
 	f.StringVar(&s.maxXmx, "flow-max-xmx", "", "largest `size` that a node may ask for as Xmx, as 4G (default 2G)")
 }
 
 // flags are those of whoever advances runs.
 func (s *flowSettings) flags(f *pflag.FlagSet) {
-	s.pushFlags(f)
+	s.heapFlags(f)
 	f.StringArrayVar(&s.params, "flow-param", nil, "parameter `NAME=VALUE` for the nodes of all flows, weaker than any other; may be repeated")
 }
 

@@ -42,6 +42,11 @@ nodes:
 		`largest Xms: "much" is no size of memory`:             "server --listen= --flow-max-xms much",
 		`largest Xmx: 1K is too little, want 1M or more`:       "server --listen= --flow-max-xmx 1K",
 		`largest Xmx: "-1G" is no size of memory`:              "flow push " + dir + " --check --flow-max-xmx=-1G",
+		`type "command" is built in and cannot be mapped`:      "flow push " + dir + " --check --flow-type command=echo",
+		`type "noop" is built in and cannot be mapped`:         "flow push " + dir + " --project p --flow-type noop=echo",
+		`type "flow" is built in and cannot be a job kind`:     "flow push " + dir + " --check --flow-type flow",
+		`type "javaprocess" is built in and cannot be a job`:   "flow push " + dir + " --check --flow-type javaprocess",
+		`unknown flag: --flow-type`:                            "server --listen= --flow-type say=echo",
 		`--flow-type "=x": want TYPE=COMMAND, as in 'hive=bee`: "flow push " + dir + " --check --flow-type =x",
 	} {
 		s.fails(exitUsage, says, strings.Fields(line)...)

@@ -94,6 +94,9 @@ func (s *step) take(ctx context.Context, reports []store.Report) error {
 	for _, r := range s.effects.Retry {
 		s.again(r)
 	}
+	for _, r := range s.effects.Limit {
+		s.limitFlow(r)
+	}
 	if err := s.e.write(ctx, s.tx, s.l, s.effects, s.now); err != nil {
 		return err
 	}
@@ -158,6 +161,12 @@ func (s *step) events(ctx context.Context, r *store.Report) ([]decide.Event, err
 			return nil, fmt.Errorf("retry of a flow: %w", err)
 		}
 		return one(due), nil
+	case actTimeout:
+		var passed decide.Retry
+		if err := json.Unmarshal(r.Args, &passed); err != nil {
+			return nil, fmt.Errorf("timeout of a flow: %w", err)
+		}
+		return s.timedOut(passed), nil
 	default:
 		if no, is := strings.CutPrefix(action, actSLA+":"); is {
 			n := decide.None

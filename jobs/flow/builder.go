@@ -204,7 +204,7 @@ func (b *Builder) Priority(priority int) *Builder {
 	})
 }
 
-// Timeout limits each attempt of the node. Defaults to none.
+// Timeout limits each attempt of the node, of an embedded flow as a whole. Defaults to none.
 func (b *Builder) Timeout(limit time.Duration) *Builder {
 	return b.last("Timeout", func(n *draft.Node) { n.Timeout = graph.Duration(limit) })
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -45,7 +46,8 @@ type Config struct {
 	SchedulerOff bool
 
 	// Types maps node types to command templates, as {"hive": "beeline -f ${hive.script}"}: a node of such a type runs the
-	// template, in which its parameters are resolved.
+	// template, in which its parameters are resolved. A version keeps the templates that its push knew, so only clients that push
+	// need them. The names of the built-in types are refused.
 	Types map[string]string
 
 	// Kinds are job kinds that nodes may have beside those that live executors work.
@@ -122,6 +124,19 @@ func (c *Config) validate() (h heaps, err error) {
 			faults = append(faults, errors.New("a parameter of the installation has no name"))
 		case param.Reserved(name):
 			faults = append(faults, fmt.Errorf("parameter %q is the engine's own and cannot be set", name))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Types)) {
+		switch {
+		case draft.BuiltIn(name):
+			faults = append(faults, fmt.Errorf("type %q is built in and cannot be mapped to a command", name))
+		case name == "" || strings.TrimSpace(c.Types[name]) == "":
+			faults = append(faults, fmt.Errorf("type %q is mapped to the command %q: want a name and a command", name, c.Types[name]))
+		}
+	}
+	for _, name := range c.Kinds {
+		if draft.BuiltIn(name) {
+			faults = append(faults, fmt.Errorf("type %q is built in and cannot be a job kind", name))
 		}
 	}
 	size := func(name, text string) int64 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/flow/internal/param"
 	"github.com/peltonq/pelton/jobs/joblog"
 	"github.com/peltonq/pelton/schema"
 )
@@ -164,6 +165,19 @@ nodes:
 	} {
 		equal(t, node, h.log(run, node), fmt.Sprintf("%d f p 2 %s p-f-%d %s\n", run, r.CreatedBy, run, want))
 	}
+}
+
+// The import report knows what a run sets: exactly these.
+func TestRunTimePropertiesAreThoseOfTheReport(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	h.push(yaml(t, `
+nodes:
+  - {name: a, type: command, config: {command: "bash -c 'grep -o ^azkaban[.][a-z.]* $JOB_PROP_FILE | sort'"}}
+`))
+	run := h.start("f", flow.Options{})
+	h.ended(run)
+	equal(t, "run-time properties", h.log(run, "a"), strings.Join(param.Runtime(), "\n")+"\n")
 }
 
 // A node whose job the queue would refuse fails, and holds up nothing.

@@ -1,9 +1,12 @@
 package flow_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/peltonq/pelton/internal/pgtest"
 	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/jobs/flow/flowtest"
 )
@@ -68,4 +71,79 @@ func TestCancelledEndOfCode(t *testing.T) {
 	if _, err := flow.New("f").OnCancelledEnd("sometimes").Noop("a").Build(); err == nil || !strings.Contains(err.Error(), `unknown word "sometimes"`) {
 		t.Errorf("an unknown word: %v", err)
 	}
+}
+
+// The timeout of an embedded flow limits all of it: what runs is killed, what has not started is cancelled, and it has failed, or is tried
+// again as a whole with its time once more.
+func TestTimeoutOfEmbeddedFlows(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(ctx context.Context, j flowtest.Job) (map[string]string, error) {
+		if j.Node.Path == "in:a" && j.Node.Try < 2 {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return nil, nil
+	})
+	h.push(yaml(t, `
+nodes:
+  - name: in
+    type: flow
+    timeout: 1h
+    retry: {max: 1}
+    nodes:
+      - {name: a, type: test}
+      - {name: b, type: test, dependsOn: [a]}
+  - {name: after, type: test, dependsOn: [in]}
+`))
+	run := h.start("f", flow.Options{})
+	for try := range 2 { // the first attempt, and its retry
+		pgtest.Eventually(t, patience, func() bool {
+			r, err := h.flows.Get(t.Context(), run)
+			must(t, err)
+			for _, n := range r.Nodes {
+				if n.Path == "in:a" {
+					return n.Status == "RUNNING" && n.Try == try
+				}
+			}
+			return false
+		}, "a to run with try %d", try)
+		h.moveTimers("0")
+	}
+	equal(t, "run", h.ended(run), "FAILED: after=CANCELLED in=FAILED in:a=KILLED in:b=CANCELLED")
+	const why = "in took longer than its timeout of 1h0m0s"
+	for path, want := range map[string]string{"in": why, "in:a": why, "in:b": why + ", before it started"} {
+		equal(t, "why "+path, h.why(run, path), want)
+	}
+	must(t, h.flows.Retry(t.Context(), run))
+	equal(t, "retried", h.ended(run), "SUCCEEDED: after=SUCCEEDED in=SUCCEEDED in:a=SUCCEEDED in:b=SUCCEEDED")
+}
+
+// In a pause what has started is tried again, and nothing else starts: neither the next node nor the retry of an embedded flow.
+func TestRetriesInAPause(t *testing.T) {
+	t.Parallel()
+	var gates gate
+	h := newHouse(t, func(ctx context.Context, j flowtest.Job) (map[string]string, error) {
+		if j.Node.Path == "a" && j.Attempt == 0 || j.Node.Path == "in:x" && j.Node.Try == 0 {
+			return nil, errors.Join(gates.wait(ctx, "paused"), flowtest.ErrFailed)
+		}
+		return nil, nil
+	})
+	h.push(yaml(t, `
+nodes:
+  - {name: a, type: test, retry: {max: 1}}
+  - {name: b, type: test, dependsOn: [a]}
+  - {name: in, type: flow, retry: {max: 1}, nodes: [{name: x, type: test}]}
+`))
+	run := h.start("f", flow.Options{})
+	h.eventually(run, "a", "RUNNING")
+	h.eventually(run, "in:x", "RUNNING")
+	must(t, h.flows.Pause(t.Context(), run))
+	h.status(run, "PAUSED")
+	gates.open("paused")
+	h.eventually(run, "a", "SUCCEEDED") // by its retry
+	h.eventually(run, "in:x", "READY")  // its flow's retry has come
+	equal(t, "why b", h.why(run, "b"), "the run is paused")
+	equal(t, "why x", h.why(run, "in:x"), "the run is paused")
+	must(t, h.flows.Resume(t.Context(), run))
+	equal(t, "resumed", h.ended(run), "SUCCEEDED: a=SUCCEEDED b=SUCCEEDED in=SUCCEEDED in:x=SUCCEEDED")
 }

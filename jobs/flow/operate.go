@@ -24,6 +24,7 @@ const (
 	actSucceed = "succeed" // mark a node succeeded
 	actRelease = "release" // a node held by a pipeline
 	actAgain   = "again"   // the retry of a whole embedded flow is due
+	actTimeout = "timeout" // the time of an embedded flow's attempt is over
 	actSLA     = "sla"     // a limit of time has come; args: which
 )
 
@@ -33,7 +34,8 @@ func (c *Client) Kill(ctx context.Context, run int64) error {
 	return c.ask(ctx, run, actKill, live, nil)
 }
 
-// Pause has nothing more start; what runs goes on. Of a run that is paused nothing changes.
+// Pause has no more nodes start. Those that have a job go on, in the queue, in their attempts and with their retries: pause the queue to hold
+// these. Of a run that is paused nothing changes.
 func (c *Client) Pause(ctx context.Context, run int64) error {
 	return c.ask(ctx, run, actPause, live, nil)
 }

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -38,6 +39,26 @@ func (s *step) sla(ctx context.Context, no string, n int) []decide.Event {
 		return one(decide.Kill{Reason: fmt.Sprintf("the run was killed: SLA of %v", time.Duration(sla.Within))})
 	}
 	return nil
+}
+
+// limitFlow sets the timer of an embedded flow's timeout.
+func (s *step) limitFlow(r decide.Retry) {
+	args, err := json.Marshal(r)
+	if err != nil {
+		return // not reached: three numbers
+	}
+	limit := time.Duration(s.l.machine.Spec(r.Node).Timeout)
+	s.timers = append(s.timers, store.Timer{Node: r.Node, What: actTimeout, After: limit, Args: args})
+}
+
+// timedOut is what it means that the timeout of an embedded flow's attempt has passed.
+func (s *step) timedOut(r decide.Retry) []decide.Event {
+	if r.Node < 0 || r.Node >= len(s.l.graph.Nodes) {
+		return nil
+	}
+	spec := s.l.machine.Spec(r.Node)
+	reason := fmt.Sprintf("%s took longer than its timeout of %v", spec.Path, time.Duration(spec.Timeout))
+	return one(decide.TimedOut{Node: r.Node, Try: r.Try, Attempt: r.Attempt, Reason: reason})
 }
 
 // dueSLA is a limit of a node that has come. It is looked at when the machine knows all that has happened until now.

@@ -96,7 +96,9 @@ func (l Limits) apply(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
+// The last limit is of the time between two statements: a process that is stopped, or whose host is gone, keeps its locks no longer.
 const setLimits = "SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true)," +
+	" set_config('idle_in_transaction_session_timeout', '10s', true)," +
 	" set_config('enable_seqscan', $3, true), set_config('enable_bitmapscan', $3, true)"
 
 func (l Limits) args() []any {

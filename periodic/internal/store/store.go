@@ -59,7 +59,9 @@ func (s *Store) Tx(ctx context.Context, limits Limits, fn func(tx pgx.Tx) error)
 	})
 }
 
+// A process that is stopped in its transaction, or whose host is gone, keeps its locks for ten seconds: then others fire what it held.
 const setLimits = "SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', '60s', true)," +
+	" set_config('idle_in_transaction_session_timeout', '10s', true)," +
 	" set_config('enable_seqscan', $2, true), set_config('enable_bitmapscan', $2, true)," +
 	" set_config('enable_hashjoin', $2, true), set_config('enable_mergejoin', $2, true)"
 

@@ -34,6 +34,8 @@
 // also if the run was killed, or if something around it has failed. A node whose job was cancelled by somebody while the run goes on is
 // KILLED, and stops nothing else.
 //
+// An embedded flow whose time is over has failed; what runs in it is killed, and until that is dead it is KILLING. It may have retries left.
+//
 // A failed embedded flow with retries left stays RUNNING with everything in it ended, and waits for RetryDue; then all of it starts over.
 //
 // # for_each

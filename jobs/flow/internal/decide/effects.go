@@ -9,6 +9,7 @@ type Effects struct {
 	Changed []int   // rows to update
 	New     []int   // rows to insert: instances of for_each, which are in no other list but Start
 	Retry   []Retry // embedded flows to try again after their wait; a RetryDue is expected then
+	Limit   []Retry // embedded flows with a timeout of which an attempt has begun; a TimedOut is expected when it has passed
 
 	Status       Status    // of the run, if it changed; else ""
 	More         bool      // the machine's limit was reached: Apply once more, without an event say
@@ -32,7 +33,7 @@ type Refusal struct {
 
 // Empty says whether there is nothing to do.
 func (e *Effects) Empty() bool {
-	return len(e.Start)+len(e.Cancel)+len(e.Changed)+len(e.New)+len(e.Retry)+len(e.Refused) == 0 && e.Status == "" && e.FirstFailure == None
+	return len(e.Start)+len(e.Cancel)+len(e.Changed)+len(e.New)+len(e.Retry)+len(e.Limit)+len(e.Refused) == 0 && e.Status == "" && e.FirstFailure == None
 }
 
 // Merge returns the effects of two calls of Apply as those of one. What the first started and the second ended (CouldNotStart) is not
@@ -44,6 +45,7 @@ func (m *Machine) Merge(first, second Effects) Effects {
 		Changed:      union(first.Changed, second.Changed),
 		New:          union(first.New, second.New),
 		Retry:        append(slices.Clone(first.Retry), second.Retry...),
+		Limit:        append(slices.Clone(first.Limit), second.Limit...),
 		Status:       first.Status,
 		More:         second.More,
 		Ended:        second.Ended || first.Ended && second.Status == "",
@@ -108,7 +110,9 @@ func (m *Machine) takeEffects() Effects {
 	slices.Sort(e.Cancel)
 	slices.Sort(e.Changed)
 	slices.Sort(e.New)
-	slices.SortFunc(e.Retry, func(a, b Retry) int { return a.Node - b.Node })
+	for _, list := range [][]Retry{e.Retry, e.Limit} {
+		slices.SortFunc(list, func(a, b Retry) int { return a.Node - b.Node })
+	}
 	m.effects = Effects{FirstFailure: None}
 	return e
 }

@@ -120,21 +120,29 @@ func (m *Machine) close(scope int) {
 		return
 	}
 	status := m.verdict(scope)
+	if scope != Top && m.timedOut(scope) {
+		status = Failed
+	}
 	if scope == Top {
 		m.over, m.paused, m.killing = status, false, false
 		return
 	}
 	if status == Failed && m.retriesLeft(scope) && m.mayNotStart(scope) == "" {
+		if m.nodes[scope].Status == Killing {
+			m.change(scope).Status = Running
+		}
 		node := &m.nodes[scope]
 		m.effects.Retry = append(m.effects.Retry, Retry{Node: scope, Try: node.Try, Attempt: node.Attempt + 1})
 		m.retrying = append(m.retrying, scope)
 		return
 	}
 	reason := ""
-	if status == Failed {
+	if m.timedOut(scope) {
+		reason = m.nodes[scope].Reason
+	} else if status == Failed {
 		reason = fmt.Sprintf("%d of %d nodes in it failed", m.counts[scope].failing, len(m.contents(scope)))
-	} else if status == Killed && m.killing {
-		reason = m.whyKilled()
+	} else if status == Killed {
+		reason = m.whyStopped(scope)
 	}
 	outputs, note := m.collect(scope)
 	m.change(scope).Outputs = outputs
@@ -202,7 +210,7 @@ func (e Ended) apply(m *Machine) string {
 		return ""
 	}
 	node := m.change(e.Node)
-	killing := node.Status == Killing
+	killing, why := node.Status == Killing, m.whyStopped(e.Node)
 	node.Attempt, node.Outputs = e.Attempt, e.Outputs
 	switch {
 	case e.Outcome == JobSucceeded:
@@ -210,9 +218,9 @@ func (e Ended) apply(m *Machine) string {
 	case e.Outcome == JobFailed && !killing:
 		m.end(e.Node, Failed, e.Reason)
 	case e.Outcome == JobCancelled && killing:
-		m.end(e.Node, Cancelled, m.killedBefore())
+		m.end(e.Node, Cancelled, beforeItStarted(why))
 	case killing:
-		m.end(e.Node, Killed, cmpOr(m.reason, cmpOr(e.Reason, m.whyKilled())))
+		m.end(e.Node, Killed, cmpOr(why, cmpOr(e.Reason, "the run was killed")))
 	default:
 		m.end(e.Node, Killed, cmpOr(e.Reason, "its job was cancelled"))
 	}
@@ -240,13 +248,41 @@ func (e RetryDue) apply(m *Machine) string {
 	m.retrying = slices.Delete(m.retrying, i, i+1)
 	parents := m.parents(e.Node)
 	m.counts[e.Node] = counts{succeeded: parents.Succeeded, failed: parents.Failed, left: len(m.plan.members[e.Node])}
-	m.change(e.Node).Attempt++
+	node := m.change(e.Node)
+	node.Attempt++
+	node.Reason = ""
 	m.inside(e.Node, func(in int) {
 		m.refresh(in)
 		m.counts[in] = m.blank(in)
 	})
 	m.open(e.Node)
 	return ""
+}
+
+func (e TimedOut) apply(m *Machine) string {
+	if e.Node < 0 || e.Node >= len(m.plan.flow.Nodes) || !m.isContainer(e.Node) || !m.nodes[e.Node].Status.active() ||
+		m.nodes[e.Node].Try != e.Try || m.nodes[e.Node].Attempt != e.Attempt || m.timedOut(e.Node) {
+		return ""
+	}
+	if !m.begun { // it is to go on, and has its time once more
+		m.limitTime(e.Node)
+		return ""
+	}
+	if m.counts[e.Node].left == 0 { // it waits for its next attempt
+		return ""
+	}
+	node := m.change(e.Node)
+	node.Status, node.Reason = Killing, e.Reason
+	m.inside(e.Node, m.killNode)
+	m.fail(e.Node)
+	m.flush = true
+	return ""
+}
+
+// timedOut says whether an embedded flow's attempt has lasted too long. Its row tells by the reason, which one that has not ended has for
+// nothing else.
+func (m *Machine) timedOut(n int) bool {
+	return m.isContainer(n) && m.nodes[n].Status.active() && m.nodes[n].Reason != ""
 }
 
 // blank returns the counts of a node in a scope that starts over.

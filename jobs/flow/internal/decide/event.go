@@ -30,6 +30,15 @@ type (
 	// RetryDue says that an embedded flow has waited for its next attempt.
 	RetryDue Retry
 
+	// TimedOut says that an attempt of an embedded flow has lasted too long: what runs in it is ended, what has not started does not start, and
+	// the attempt has failed.
+	TimedOut struct {
+		Node    int
+		Try     int // of the node then
+		Attempt int
+		Reason  string // for people
+	}
+
 	// Hold keeps a node that has not started from starting, until it is released.
 	Hold struct {
 		Node int
@@ -42,7 +51,7 @@ type (
 
 // What a person may want.
 type (
-	// Pause lets what runs go on and nothing start.
+	// Pause lets what runs go on, with its jobs' retries, and nothing start.
 	Pause struct{}
 	// Resume ends a pause.
 	Resume struct{}

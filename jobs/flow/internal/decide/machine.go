@@ -156,7 +156,7 @@ func (m *Machine) count() {
 		case m.nodes[n].Status.fresh() && m.counts[n].pending == 0 && m.isOpen(m.scopeOf(n)):
 			m.judged = append(m.judged, n)
 		case m.isScope(n) && m.nodes[n].Status.active() && m.counts[n].left == 0:
-			if m.counts[n].failing > 0 && m.retriesLeft(n) {
+			if (m.counts[n].failing > 0 || m.timedOut(n)) && m.retriesLeft(n) {
 				m.retrying = append(m.retrying, n)
 			} else {
 				m.closing = append(m.closing, n)
@@ -266,7 +266,7 @@ func (m *Machine) isFailure(n int) bool {
 	if m.nodes[n].Status == Failed {
 		return true
 	}
-	return m.isScope(n) && m.nodes[n].Status.active() && m.counts[n].failing > 0 && !m.retriesLeft(n) && !m.Spec(n).SucceedOnFailure
+	return m.isScope(n) && m.nodes[n].Status.active() && (m.counts[n].failing > 0 || m.timedOut(n)) && !m.retriesLeft(n) && !m.Spec(n).SucceedOnFailure
 }
 
 // isStopped says whether nothing may start in a scope because something has failed. Instances of a for_each do not stop each other.

@@ -122,7 +122,7 @@ func TestMerge(t *testing.T) {
 	first := m.Apply(Begin{})
 	second := m.Apply(CouldNotStart{Node: 0}, Resume{})
 	got := fmt.Sprintf("%+v", m.Merge(first, second))
-	want := "{Start:[3 4 5] Cancel:[] Changed:[0 1 2 3] New:[4 5] Retry:[] Status:RUNNING More:false Ended:false FirstFailure:-1 " +
+	want := "{Start:[3 4 5] Cancel:[] Changed:[0 1 2 3] New:[4 5] Retry:[] Limit:[] Status:RUNNING More:false Ended:false FirstFailure:-1 " +
 		"Refused:[{Event:1 Reason:the run is RUNNING, not PAUSED}]}"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

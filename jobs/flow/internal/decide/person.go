@@ -104,6 +104,7 @@ func (m *Machine) reopenScope(n int) {
 	node := m.change(n)
 	node.Status, node.Attempt, node.Outputs, node.Reason = Running, 0, nil, ""
 	node.Try++
+	m.limitTime(n)
 }
 
 func (e RetryFlow) apply(m *Machine) string {

@@ -80,6 +80,10 @@ func (s *scenario) do(t *testing.T, d *datadriven.TestData) string {
 		return s.apply(t, each(names(), func(n int) Event { return Release{Node: n} })...)
 	case "due":
 		return s.apply(t, each(names(), func(n int) Event { return RetryDue(s.due[n]) })...)
+	case "timeout":
+		return s.apply(t, each(names(), func(n int) Event {
+			return TimedOut{Node: n, Try: s.m.Node(n).Try, Attempt: s.m.Node(n).Attempt, Reason: s.m.Path(n) + " took too long"}
+		})...)
 	case "nostart":
 		name, reason, _ := strings.Cut(strings.TrimSpace(d.Input), " ")
 		return s.apply(t, CouldNotStart{Node: s.numbers(t, name)[0], Reason: reason})

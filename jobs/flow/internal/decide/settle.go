@@ -86,14 +86,18 @@ func (m *Machine) kill(reason string) {
 	}
 	m.killing, m.paused, m.flush = true, false, true
 	for n := range m.nodes {
-		switch status := m.nodes[n].Status; {
-		case !status.active():
-		case m.isScope(n):
-			m.change(n).Status = Killing
-		default:
-			m.change(n).Status = Killing
-			m.cancelJob(n)
-		}
+		m.killNode(n)
+	}
+}
+
+// killNode begins to kill a node if it runs.
+func (m *Machine) killNode(n int) {
+	if !m.nodes[n].Status.active() {
+		return
+	}
+	m.change(n).Status = Killing
+	if !m.isScope(n) {
+		m.cancelJob(n)
 	}
 }
 
@@ -117,22 +121,34 @@ func (m *Machine) judge(n int) {
 	}
 }
 
-// whyKilled says why the run is being killed.
-func (m *Machine) whyKilled() string { return cmpOr(m.reason, "the run was killed") }
-
-// killedBefore says that a node was cancelled because the run is being killed.
-func (m *Machine) killedBefore() string {
-	if m.reason != "" {
-		return m.reason + ", before it started"
+// whyStopped says why a node is being killed, as far as that is known: the run's reason, or that of an embedded flow around it whose time is over.
+func (m *Machine) whyStopped(n int) string {
+	if m.killing {
+		return m.reason
 	}
-	return m.whyKilled() + " before it started"
+	for scope := m.scopeOf(n); scope != Top; scope = m.scopeOf(scope) {
+		if m.timedOut(scope) {
+			return m.nodes[scope].Reason
+		}
+	}
+	return ""
+}
+
+// beforeItStarted says why a node was cancelled that could have started later.
+func beforeItStarted(why string) string {
+	if why == "" {
+		return "the run was killed before it started"
+	}
+	return why + ", before it started"
 }
 
 // mayNotStart says why a node cannot start any more, whatever its condition says; "" if it can.
 func (m *Machine) mayNotStart(n int) string {
 	switch {
 	case m.killing:
-		return m.killedBefore()
+		return beforeItStarted(m.reason)
+	case m.whyStopped(n) != "":
+		return beforeItStarted(m.whyStopped(n))
 	case m.isStopped(m.scopeOf(n)):
 		return "another node had failed before it started"
 	default:
@@ -228,6 +244,7 @@ func (m *Machine) begin(n int) {
 
 // open lets the nodes of an embedded flow be decided on.
 func (m *Machine) open(n int) {
+	m.limitTime(n)
 	for _, member := range m.plan.members[n] {
 		if m.counts[member].pending == 0 {
 			m.judged = append(m.judged, member)
@@ -235,6 +252,13 @@ func (m *Machine) open(n int) {
 	}
 	if m.counts[n].left == 0 {
 		m.closing = append(m.closing, n)
+	}
+}
+
+// limitTime asks for the timeout of an embedded flow's attempt, which has begun.
+func (m *Machine) limitTime(n int) {
+	if m.isContainer(n) && m.Spec(n).Timeout > 0 {
+		m.effects.Limit = append(m.effects.Limit, Retry{Node: n, Try: m.nodes[n].Try, Attempt: m.nodes[n].Attempt})
 	}
 }
 

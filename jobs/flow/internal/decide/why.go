@@ -18,7 +18,7 @@ func (m *Machine) Why(n int) string {
 	case status.fresh():
 		return m.whyNotStarted(n)
 	case status == Killing:
-		return "it is being killed: " + m.whyKilled()
+		return "it is being killed: " + cmpOr(cmpOr(m.whyStopped(n), node.Reason), "the run was killed")
 	case m.isScope(n) && m.counts[n].left == 0:
 		return fmt.Sprintf("it failed and waits for its retry %d of %d", node.Attempt+1, m.Spec(n).Retry.Max)
 	case m.isScope(n):

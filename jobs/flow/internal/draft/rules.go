@@ -27,6 +27,9 @@ type Rules struct {
 
 var builtIn = []string{graph.TypeCommand, graph.TypeJavaProcess, graph.TypeNoop, graph.TypeFlow}
 
+// BuiltIn says whether a type is one of the engine's own.
+func BuiltIn(typ string) bool { return slices.Contains(builtIn, typ) }
+
 func (r Rules) withDefaults() Rules {
 	if r.MaxXms == 0 {
 		r.MaxXms = DefaultMaxXms
@@ -38,7 +41,7 @@ func (r Rules) withDefaults() Rules {
 }
 
 func (r Rules) knows(typ string) bool {
-	return slices.Contains(builtIn, typ) || slices.Contains(r.Types, typ)
+	return BuiltIn(typ) || slices.Contains(r.Types, typ)
 }
 
 // Unknown says what is wrong with a type that nodes cannot have; "" if they can.

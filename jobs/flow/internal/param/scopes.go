@@ -123,6 +123,20 @@ func containers(flow *graph.Flow, n *graph.Node) []int {
 // InstancePath returns the path of an instance of a for_each.
 func InstancePath(template string, index int) string { return fmt.Sprintf("%s[%d]", template, index) }
 
+// runtime are the properties that the engine sets for each node.
+var runtime = []string{
+	"azkaban.flow.execid", "azkaban.flow.flowid", "azkaban.flow.nested.path", "azkaban.flow.projectname", "azkaban.flow.projectversion",
+	"azkaban.flow.start.day", "azkaban.flow.start.hour", "azkaban.flow.start.millisecond", "azkaban.flow.start.milliseconds", "azkaban.flow.start.minute",
+	"azkaban.flow.start.month", "azkaban.flow.start.second", "azkaban.flow.start.timestamp", "azkaban.flow.start.timezone", "azkaban.flow.start.year",
+	"azkaban.flow.submituser", "azkaban.flow.uuid", "azkaban.job.attempt", "azkaban.job.id", "azkaban.job.innodes", "azkaban.job.outnodes",
+}
+
+// Runtime returns the names of the properties that the engine sets for each node, sorted.
+func Runtime() []string { return slices.Clone(runtime) }
+
+// IsRuntime says whether the engine sets a property for each node.
+func IsRuntime(name string) bool { return slices.Contains(runtime, name) }
+
 // Reserved says whether a parameter is one that only the run itself sets: giving it a value has no effect where the run sets it.
 func Reserved(name string) bool {
 	return strings.HasPrefix(name, "azkaban.flow") || strings.HasPrefix(name, "azkaban.job")

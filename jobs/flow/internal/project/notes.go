@@ -13,10 +13,12 @@ import (
 	"github.com/peltonq/pelton/jobs/flow/internal/cond"
 	"github.com/peltonq/pelton/jobs/flow/internal/draft"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
+	"github.com/peltonq/pelton/jobs/flow/internal/param"
 )
 
 // notes reports what a project says that will behave otherwise than its author may think.
 func notes(d *draft.Project, report *draft.Report) {
+	neverSet(d, report)
 	for _, s := range d.Shared {
 		config(s.Config, about{report: report, at: draft.Place{File: s.File}, lines: s.Lines})
 	}
@@ -186,7 +188,7 @@ func config(c graph.Config, a about) {
 			a.note(key, "%s is not used: %s", key, why)
 			continue
 		}
-		if strings.HasPrefix(key, "azkaban.flow") || strings.HasPrefix(key, "azkaban.job") {
+		if param.IsRuntime(key) {
 			a.note(key, "%s is set by the run: what the config says is not used", key)
 		}
 		for _, p := range slices.Compact(parameter.FindAllString(value, 100)) {
@@ -199,6 +201,51 @@ func config(c graph.Config, a about) {
 		}
 		if slices.Contains(numbers, key) && strings.Contains(value, "${") {
 			a.note(key, "%s is not used: a parameter (%s) has no value yet when it is read", key, value)
+		}
+	}
+}
+
+// neverSet notes references to properties that Azkaban sets and nobody does here.
+func neverSet(d *draft.Project, report *draft.Report) {
+	type written struct {
+		config graph.Config
+		about  about
+	}
+	var all []written
+	own := map[string]bool{} // what the project itself gives a value
+	add := func(c graph.Config, at draft.Place, lines draft.Lines) {
+		all = append(all, written{c, about{report: report, at: at, lines: lines}})
+		for key := range c {
+			own[key] = true
+		}
+	}
+	nodes := func(n *draft.Node, path string) {
+		add(n.Config, draft.Place{File: n.File, Line: n.Line, Node: path}, n.Lines)
+	}
+	for _, s := range d.Shared {
+		add(s.Config, draft.Place{File: s.File}, s.Lines)
+	}
+	if d.Jobs != nil {
+		each(d.Jobs, "", nodes)
+	}
+	for _, f := range d.Flows {
+		add(f.Config, draft.Place{File: f.File}, f.Lines)
+		if f.Nodes != nil {
+			each(f.Nodes, "", nodes)
+		}
+	}
+	for _, w := range all {
+		for _, key := range slices.Sorted(maps.Keys(w.config)) {
+			for _, reference := range slices.Compact(parameter.FindAllString(w.config[key], 100)) {
+				name := reference[2 : len(reference)-1]
+				switch {
+				case !strings.HasPrefix(name, "azkaban.") || !plainName.MatchString(reference) || param.IsRuntime(name) || own[name]:
+				case param.Reserved(name):
+					w.about.note(key, "%s: %s is not set here, and a run refuses it as a parameter: what uses it fails", key, reference)
+				default:
+					w.about.note(key, "%s: %s is not set here: what uses it fails, unless a parameter of the run or the installation gives it a value", key, reference)
+				}
+			}
 		}
 	}
 }
