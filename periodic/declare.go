@@ -192,7 +192,7 @@ func (v *verb) syncOne(ctx context.Context, d *Declared) error {
 
 // checkName refuses a name that others have.
 func (v *verb) checkName(ctx context.Context, name string) error {
-	rows, err := v.c.store.Schedules(ctx, v.tx, store.ScheduleFilter{Name: name, Limit: 1})
+	rows, err := v.c.store.Schedules(ctx, v.tx, store.ScheduleFilter{Name: &name, Limit: 1})
 	if err != nil || len(rows) == 0 || rows[0].Owner == v.c.config.Owner {
 		return err
 	}

@@ -319,21 +319,31 @@ func TestNotFoundSaysWhatMayBeMeant(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.put(hourly("reports"))
-	for what, do := range map[string]func() error{
-		"get":     func() error { _, err := r.Get(t.Context(), "raports"); return err },
-		"pause":   func() error { _, err := r.Pause(t.Context(), "raports"); return err },
-		"resume":  func() error { _, err := r.Resume(t.Context(), "raports"); return err },
-		"delete":  func() error { _, err := r.Delete(t.Context(), "raports"); return err },
-		"trigger": func() error { _, err := r.Trigger(t.Context(), "raports"); return err },
-		"ticks":   func() error { _, err := r.Ticks(t.Context(), "raports", TicksParams{}); return err },
-		"backfill": func() error {
-			_, err := r.Backfill(t.Context(), "raports", BackfillParams{From: r.now(), To: r.now()})
+	for what, do := range map[string]func(name string) error{
+		"get":     func(name string) error { _, err := r.Get(t.Context(), name); return err },
+		"pause":   func(name string) error { _, err := r.Pause(t.Context(), name); return err },
+		"resume":  func(name string) error { _, err := r.Resume(t.Context(), name); return err },
+		"delete":  func(name string) error { _, err := r.Delete(t.Context(), name); return err },
+		"trigger": func(name string) error { _, err := r.Trigger(t.Context(), name); return err },
+		"ticks":   func(name string) error { _, err := r.Ticks(t.Context(), name, TicksParams{}); return err },
+		"backfill": func(name string) error {
+			_, err := r.Backfill(t.Context(), name, BackfillParams{From: r.now(), To: r.now()})
 			return err
 		},
 	} {
-		if err := do(); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), `did you mean "reports"?`) {
+		if err := do("raports"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), `did you mean "reports"?`) {
 			t.Errorf("%s: %v", what, err)
 		}
+		if err := do(""); !errors.Is(err, ErrNotFound) { // as of a variable that is not set
+			t.Errorf("%s of no name: %v", what, err)
+		}
+	}
+	b := r.backfilled("reports", BackfillParams{From: r.yesterday(2), To: r.yesterday(6)})
+	if _, err := r.BackfillGet(t.Context(), 0); !errors.Is(err, ErrNotFound) {
+		t.Errorf("backfill 0, where there is %d: %v", b.ID, err)
+	}
+	if _, err := r.BackfillCancel(t.Context(), 0); !errors.Is(err, ErrNotFound) {
+		t.Errorf("cancel of backfill 0: %v", err)
 	}
 }
 

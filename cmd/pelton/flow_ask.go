@@ -43,7 +43,7 @@ func (a *app) flowKill() *cobra.Command {
 }
 
 func (a *app) flowPause() *cobra.Command {
-	return a.flowVerb("pause RUN", "Have nothing more of a run start; what runs goes on", "is being paused", cobra.ExactArgs(1),
+	return a.flowVerb("pause RUN", "Have no more nodes of a run start; what runs goes on, with its retries", "is being paused", cobra.ExactArgs(1),
 		func(ctx context.Context, flows *flow.Client, run int64, _ []string) error {
 			return flows.Pause(ctx, run)
 		})

@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -115,4 +116,34 @@ nodes:
 	}
 	must(t, h.flows.Retry(t.Context(), run))
 	equal(t, "retried", h.ended(run), "SUCCEEDED: after=SUCCEEDED in=SUCCEEDED in:a=SUCCEEDED in:b=SUCCEEDED")
+}
+
+// In a pause what has started is tried again, and nothing else starts: neither the next node nor the retry of an embedded flow.
+func TestRetriesInAPause(t *testing.T) {
+	t.Parallel()
+	var gates gate
+	h := newHouse(t, func(ctx context.Context, j flowtest.Job) (map[string]string, error) {
+		if j.Node.Path == "a" && j.Attempt == 0 || j.Node.Path == "in:x" && j.Node.Try == 0 {
+			return nil, errors.Join(gates.wait(ctx, "paused"), flowtest.ErrFailed)
+		}
+		return nil, nil
+	})
+	h.push(yaml(t, `
+nodes:
+  - {name: a, type: test, retry: {max: 1}}
+  - {name: b, type: test, dependsOn: [a]}
+  - {name: in, type: flow, retry: {max: 1}, nodes: [{name: x, type: test}]}
+`))
+	run := h.start("f", flow.Options{})
+	h.eventually(run, "a", "RUNNING")
+	h.eventually(run, "in:x", "RUNNING")
+	must(t, h.flows.Pause(t.Context(), run))
+	h.status(run, "PAUSED")
+	gates.open("paused")
+	h.eventually(run, "a", "SUCCEEDED") // by its retry
+	h.eventually(run, "in:x", "READY")  // its flow's retry has come
+	equal(t, "why b", h.why(run, "b"), "the run is paused")
+	equal(t, "why x", h.why(run, "in:x"), "the run is paused")
+	must(t, h.flows.Resume(t.Context(), run))
+	equal(t, "resumed", h.ended(run), "SUCCEEDED: a=SUCCEEDED b=SUCCEEDED in=SUCCEEDED in:x=SUCCEEDED")
 }

@@ -34,7 +34,8 @@ func (c *Client) Kill(ctx context.Context, run int64) error {
 	return c.ask(ctx, run, actKill, live, nil)
 }
 
-// Pause has nothing more start; what runs goes on. Of a run that is paused nothing changes.
+// Pause has no more nodes start. Those that have a job go on, in the queue, in their attempts and with their retries: pause the queue to hold
+// these. Of a run that is paused nothing changes.
 func (c *Client) Pause(ctx context.Context, run int64) error {
 	return c.ask(ctx, run, actPause, live, nil)
 }

@@ -51,7 +51,7 @@ type (
 
 // What a person may want.
 type (
-	// Pause lets what runs go on and nothing start.
+	// Pause lets what runs go on, with its jobs' retries, and nothing start.
 	Pause struct{}
 	// Resume ends a pause.
 	Resume struct{}
