@@ -194,9 +194,12 @@ func (c *Client) BackfillGet(ctx context.Context, id int64) (*Backfill, error) {
 }
 
 func (c *Client) backfillByID(ctx context.Context, db store.DB, id int64) (*Backfill, error) {
-	rows, err := c.store.Backfills(ctx, db, "", id, 1)
-	if err != nil {
-		return nil, fmt.Errorf("backfill %d: %w", id, err)
+	var rows []store.BackfillRow
+	if id > 0 { // 0 would be any
+		var err error
+		if rows, err = c.store.Backfills(ctx, db, "", id, 1); err != nil {
+			return nil, fmt.Errorf("backfill %d: %w", id, err)
+		}
 	}
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("there is no backfill %d (%w)", id, ErrNotFound)
@@ -260,7 +263,7 @@ func (c *Client) BackfillEnded(ctx context.Context, id int64, changed func(*Back
 const (
 	backfillLook  = 200 * time.Millisecond // between two looks of who waits for a backfill
 	backfillTicks = 1000                   // of one backfill in a transaction
-	firstCount    = 250 * time.Millisecond // between two looks at its runs: a fiftieth of the time that the oldest runs, within these bounds
+	firstCount    = 50 * time.Millisecond  // between two looks at its runs: a fiftieth of the time that the oldest runs, within these bounds
 	lastCount     = 5 * time.Second
 
 	backfillPutOff = 5 * time.Second // of one that could not be advanced
@@ -450,7 +453,7 @@ func (v *verb) startNext(ctx context.Context, s *held, row *store.Backfill, n ne
 	for i := range n.ticks {
 		at := n.ticks[i].At
 		known := n.seen[at.UTC()]
-		if row.OnlyMissed && known.Fired {
+		if row.OnlyMissed && (known.Fired || at.Equal(s.due.State.Waiting)) { // one that waits was not missed: it runs yet
 			p.LeftOut++
 			p.Decided = at
 			continue

@@ -124,6 +124,11 @@ func (c *Client) sync(ctx context.Context) error {
 	if c.config.Owner == "" {
 		return nil
 	}
+	for _, d := range c.config.Schedules {
+		if err := c.changeFirst(ctx, d.Schedule, c.coded[codeKey(c.config.Owner, d.Schedule.Name)]); err != nil {
+			return fmt.Errorf("keep the schedules of %q in step: %w", c.config.Owner, err)
+		}
+	}
 	err := c.operate(ctx, func(v *verb) error {
 		if err := c.store.LockOwner(ctx, v.tx, c.config.Owner); err != nil {
 			return err
@@ -192,7 +197,7 @@ func (v *verb) syncOne(ctx context.Context, d *Declared) error {
 
 // checkName refuses a name that others have.
 func (v *verb) checkName(ctx context.Context, name string) error {
-	rows, err := v.c.store.Schedules(ctx, v.tx, store.ScheduleFilter{Name: name, Limit: 1})
+	rows, err := v.c.store.Schedules(ctx, v.tx, store.ScheduleFilter{Name: &name, Limit: 1})
 	if err != nil || len(rows) == 0 || rows[0].Owner == v.c.config.Owner {
 		return err
 	}

@@ -156,7 +156,7 @@ func (c *Client) GetTx(ctx context.Context, tx pgx.Tx, name string) (*Entry, err
 }
 
 func (c *Client) get(ctx context.Context, db store.DB, name string) (*Entry, error) {
-	rows, err := c.store.Schedules(ctx, db, store.ScheduleFilter{Name: name, Limit: 1})
+	rows, err := c.store.Schedules(ctx, db, store.ScheduleFilter{Name: &name, Limit: 1})
 	if err != nil {
 		return nil, fmt.Errorf("schedule %q: %w", name, err)
 	}

@@ -294,6 +294,47 @@ func TestTriggerWaitsForTheEnd(t *testing.T) {
 	}
 }
 
+// A tick that waits when its schedule is deleted has its row, too.
+func TestDeleteOfWhatWaits(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := hourly("reports")
+	s.Overlap = OverlapQueue
+	r.put(s)
+	for _, waits := range []bool{false, true} {
+		if tr, err := r.Trigger(t.Context(), "reports"); err != nil || tr.Waits != waits {
+			t.Fatalf("triggered: %+v, %v", tr, err)
+		}
+	}
+	if _, err := r.Delete(t.Context(), "reports"); err != nil {
+		t.Fatal(err)
+	}
+	got := list[string](t, r.pool, `SELECT concat_ws(' ', outcome, reason) FROM pelton.schedule_tick ORDER BY at`)
+	if !slices.Equal(got, []string{"fired", "skipped deleted"}) {
+		t.Errorf("ticks: %q", got)
+	}
+}
+
+// A change of a schedule that was paused for long has its ticks skipped in transactions of a bounded size.
+func TestEditAfterALongPause(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	phase := time.Unix(0, 0)
+	s := Schedule{Name: "x", Every: Duration(time.Second), Phase: &phase, Job: task("x")}
+	r.put(s)
+	if _, err := r.Pause(t.Context(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, r.pool, `UPDATE pelton.schedule_due SET decided = clock_timestamp() - interval '1 hour', next_at = clock_timestamp() - interval '1 hour'`)
+	s.Every = Duration(2 * time.Second)
+	r.put(s)
+	got := one[string](t, r.pool, `SELECT concat_ws(' ', count(*) BETWEEN 3595 AND 3660, count(DISTINCT xmin::text) >= 4, count(*) FILTER (WHERE reason IS DISTINCT FROM 'paused'))
+		FROM pelton.schedule_tick`)
+	if got != "t t 0" {
+		t.Errorf("all ticks, several transactions, other reasons: %s", got)
+	}
+}
+
 func TestDeleteKeepsTheTicks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -319,21 +360,31 @@ func TestNotFoundSaysWhatMayBeMeant(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.put(hourly("reports"))
-	for what, do := range map[string]func() error{
-		"get":     func() error { _, err := r.Get(t.Context(), "raports"); return err },
-		"pause":   func() error { _, err := r.Pause(t.Context(), "raports"); return err },
-		"resume":  func() error { _, err := r.Resume(t.Context(), "raports"); return err },
-		"delete":  func() error { _, err := r.Delete(t.Context(), "raports"); return err },
-		"trigger": func() error { _, err := r.Trigger(t.Context(), "raports"); return err },
-		"ticks":   func() error { _, err := r.Ticks(t.Context(), "raports", TicksParams{}); return err },
-		"backfill": func() error {
-			_, err := r.Backfill(t.Context(), "raports", BackfillParams{From: r.now(), To: r.now()})
+	for what, do := range map[string]func(name string) error{
+		"get":     func(name string) error { _, err := r.Get(t.Context(), name); return err },
+		"pause":   func(name string) error { _, err := r.Pause(t.Context(), name); return err },
+		"resume":  func(name string) error { _, err := r.Resume(t.Context(), name); return err },
+		"delete":  func(name string) error { _, err := r.Delete(t.Context(), name); return err },
+		"trigger": func(name string) error { _, err := r.Trigger(t.Context(), name); return err },
+		"ticks":   func(name string) error { _, err := r.Ticks(t.Context(), name, TicksParams{}); return err },
+		"backfill": func(name string) error {
+			_, err := r.Backfill(t.Context(), name, BackfillParams{From: r.now(), To: r.now()})
 			return err
 		},
 	} {
-		if err := do(); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), `did you mean "reports"?`) {
+		if err := do("raports"); !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), `did you mean "reports"?`) {
 			t.Errorf("%s: %v", what, err)
 		}
+		if err := do(""); !errors.Is(err, ErrNotFound) { // as of a variable that is not set
+			t.Errorf("%s of no name: %v", what, err)
+		}
+	}
+	b := r.backfilled("reports", BackfillParams{From: r.yesterday(2), To: r.yesterday(6)})
+	if _, err := r.BackfillGet(t.Context(), 0); !errors.Is(err, ErrNotFound) {
+		t.Errorf("backfill 0, where there is %d: %v", b.ID, err)
+	}
+	if _, err := r.BackfillCancel(t.Context(), 0); !errors.Is(err, ErrNotFound) {
+		t.Errorf("cancel of backfill 0: %v", err)
 	}
 }
 

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,7 +22,8 @@ func (a *app) flowLogs() *cobra.Command {
 		Use:   "logs RUN [NODE]",
 		Short: "Print what the nodes of a run printed",
 		Long: `Print what the nodes of a run printed, each under its name, in the order in which they started; or that of one node alone, byte for
-byte; of all attempts. --follow goes on until the run, or the node, has ended.`,
+byte; of all attempts. --follow goes on until the run, or the node, has ended, and prints nodes that run side by side as they print
+their lines.`,
 		Args: arguments(cobra.RangeArgs(1, 2)),
 		RunE: brief(func(ctx context.Context, args []string) error {
 			run, err := parseRun(args[0])
@@ -35,7 +39,7 @@ byte; of all attempts. --follow goes on until the run, or the node, has ended.`,
 				node = args[1]
 			}
 			return a.withFlows(ctx, flowSettings{}, func(ctx context.Context, db database, flows *flow.Client) error {
-				p := &nodeLogs{a: a, db: db, flows: flows, run: run, node: node, flags: f, options: options, printed: map[jobRun]bool{}, over: map[int64]bool{}}
+				p := &nodeLogs{a: a, db: db, flows: flows, run: run, node: node, flags: f, options: options, printed: map[jobRun]bool{}, over: map[int64]bool{}, followed: map[int64]bool{}}
 				return p.print(ctx)
 			})
 		}),
@@ -49,13 +53,7 @@ byte; of all attempts. --follow goes on until the run, or the node, has ended.`,
 	return cmd
 }
 
-// jobRun is a run of a job.
-type jobRun struct {
-	job int64
-	run int
-}
-
-// nodeLogs prints the logs of a run's nodes, those of each run of their jobs once.
+// nodeLogs prints the logs of a run's nodes, those of each run of their jobs once. Of all nodes those that run are followed side by side.
 type nodeLogs struct {
 	a       *app
 	db      database
@@ -66,9 +64,29 @@ type nodeLogs struct {
 	options joblog.Options
 	printed map[jobRun]bool
 	over    map[int64]bool // jobs that have no more to print
+
+	followers sync.WaitGroup
+	mu        sync.Mutex     // guards what follows, and the output
+	followed  map[int64]bool // jobs of which somebody follows a run
+	last      origin         // what was printed last
 }
 
+// mostFollowed is how many nodes are followed at once: each looks again every two seconds or more often. Others wait for one to end.
+const mostFollowed = 100
+
 func (p *nodeLogs) print(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	err := p.rounds(ctx, cancel)
+	cancel(err) // the first cause stays, if a follower had one
+	p.followers.Wait()
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
+	}
+	return err
+}
+
+// rounds prints what there is, time and again until nothing more can come. Followers end it by fail.
+func (p *nodeLogs) rounds(ctx context.Context, fail context.CancelCauseFunc) error {
 	for {
 		r, err := p.flows.Get(ctx, p.run)
 		if err != nil {
@@ -78,8 +96,11 @@ func (p *nodeLogs) print(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if ended {
+			p.followers.Wait()
+		}
 		for _, n := range nodes {
-			if err := p.jobs(ctx, n); err != nil {
+			if err := p.jobs(ctx, n, fail); err != nil {
 				return err
 			}
 		}
@@ -87,11 +108,11 @@ func (p *nodeLogs) print(ctx context.Context) error {
 			if len(p.printed) == 0 && !p.a.json {
 				fmt.Fprintf(p.a.stderr, "pelton: nothing of run %d has a job that began\n", p.run)
 			}
-			return nil
+			return context.Cause(ctx)
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		case <-time.After(300 * time.Millisecond):
 		}
 	}
@@ -121,9 +142,10 @@ func (p *nodeLogs) chosen(r *flow.RunDetail) (nodes []flow.NodeRow, ended bool, 
 }
 
 // jobs prints what the jobs of a node printed in runs that were not printed yet. One that is to be tried again has some behind it.
-func (p *nodeLogs) jobs(ctx context.Context, n flow.NodeRow) error {
+func (p *nodeLogs) jobs(ctx context.Context, n flow.NodeRow, fail context.CancelCauseFunc) error {
 	for _, id := range append(slices.Clone(n.Jobs), *n.JobID) {
-		if p.over[id] {
+		busy, full := p.following(id)
+		if p.over[id] || busy {
 			continue
 		}
 		runs, err := p.db.client.JobRuns(ctx, id)
@@ -131,21 +153,138 @@ func (p *nodeLogs) jobs(ctx context.Context, n flow.NodeRow) error {
 			return err
 		}
 		for i, r := range runs {
-			which := jobRun{id, r.Run}
-			if r.StartedAt == nil || p.printed[which] {
+			from := origin{jobRun{id, r.Run}, n.Path}
+			if r.StartedAt == nil || p.printed[from.jobRun] {
 				continue
 			}
-			p.printed[which] = true
-			f := p.flags
-			f.run, f.follow = r.Run, f.follow && i == len(runs)-1
-			if p.node == "" && !p.a.json {
-				fmt.Fprintf(p.a.stderr, "== %s, job %d, run %d\n", n.Path, id, r.Run)
+			live := p.flags.follow && i == len(runs)-1 && r.EndedAt == nil
+			beside := live && p.node == ""
+			if beside && full {
+				return nil
 			}
-			if err := p.a.logs(ctx, p.db, id, f, p.options); err != nil {
-				return err
+			p.printed[from.jobRun] = true
+			if !beside {
+				if err := p.show(ctx, from, live); err != nil {
+					return err
+				}
+				continue
 			}
+			busy = true
+			p.follow(ctx, from, fail)
 		}
-		p.over[id] = id != *n.JobID || n.EndedAt != nil
+		p.over[id] = !busy && (id != *n.JobID || n.EndedAt != nil)
 	}
 	return nil
+}
+
+// following tells whether a run of a job is being followed, and whether no more can be.
+func (p *nodeLogs) following(job int64) (busy, full bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.followed[job], len(p.followed) >= mostFollowed
+}
+
+// follow prints a run of a job until its end, beside others.
+func (p *nodeLogs) follow(ctx context.Context, from origin, fail context.CancelCauseFunc) {
+	p.mu.Lock()
+	p.followed[from.job] = true
+	p.mu.Unlock()
+	p.followers.Go(func() {
+		if err := p.show(ctx, from, true); err != nil {
+			fail(err)
+		}
+		p.mu.Lock()
+		delete(p.followed, from.job)
+		p.mu.Unlock()
+	})
+}
+
+// show prints what a run of a job printed. Of nodes that are followed side by side only whole lines are, each under its node's name.
+func (p *nodeLogs) show(ctx context.Context, from origin, live bool) error {
+	f := p.flags
+	f.run, f.follow = from.run, live
+	var lines lines
+	_, printed, err := p.a.logs(ctx, p.db, from.job, f, p.options, func(_ int, c joblog.Chunk) error {
+		if !p.flags.follow || p.node != "" || p.a.json {
+			return p.chunks(from, c)
+		}
+		return p.chunks(from, lines.add(c)...)
+	})
+	if err == nil {
+		err = p.chunks(from, lines.rest()...)
+	}
+	if err == nil && !printed {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.head(from)
+		p.a.printedNothing(from.jobRun)
+	}
+	return err
+}
+
+// lines keeps what has no end of line yet, of each stream, so that lines stay whole.
+type lines map[byte]joblog.Chunk
+
+// longestLine is how many bytes without an end of line are kept back.
+const longestLine = 64 << 10
+
+// add returns what can be printed now that there is more.
+func (l *lines) add(c joblog.Chunk) (whole []joblog.Chunk) {
+	if *l == nil {
+		*l = lines{}
+	}
+	before, open := (*l)[c.Stream]
+	delete(*l, c.Stream)
+	switch {
+	case c.Skipped > 0: // the line that was open does not go on
+		if open {
+			whole = append(whole, before)
+		}
+		whole = append(whole, joblog.Chunk{Stream: c.Stream, Skipped: c.Skipped})
+		c.Skipped = 0
+	case open:
+		c.Data = append(slices.Clone(before.Data), c.Data...)
+	}
+	end := bytes.LastIndexByte(c.Data, '\n') + 1
+	if len(c.Data)-end > longestLine {
+		end = len(c.Data)
+	}
+	if end < len(c.Data) {
+		rest := c
+		rest.Data = c.Data[end:]
+		(*l)[c.Stream] = rest
+	}
+	c.Data = c.Data[:end]
+	return append(whole, c)
+}
+
+// rest returns what is kept back.
+func (l *lines) rest() (rest []joblog.Chunk) {
+	for _, stream := range slices.Sorted(maps.Keys(*l)) {
+		rest = append(rest, (*l)[stream])
+	}
+	return rest
+}
+
+func (p *nodeLogs) chunks(from origin, list ...joblog.Chunk) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range list {
+		if len(c.Data) == 0 && c.Skipped == 0 {
+			continue
+		}
+		p.head(from)
+		if err := p.a.printChunk(from, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// head says what is printed from here on, if that changes.
+func (p *nodeLogs) head(from origin) {
+	if p.last != from && p.node == "" && !p.a.json {
+		fmt.Fprintf(p.a.stderr, "== %s, job %d, run %d\n", from.node, from.job, from.run)
+	}
+	p.last = from
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/peltonq/pelton/internal/pgtest"
+	"github.com/peltonq/pelton/jobs/joblog"
 )
 
 // azkaban is a folder of Azkaban's own examples.
@@ -195,6 +196,105 @@ nodes:
 	}
 	if got := s.ok("flow", "logs", "1", "again"); got != all {
 		t.Errorf("printed afterwards: %q", got)
+	}
+}
+
+// Nodes that run side by side are followed side by side, in whole lines, each under its name.
+func TestLogsSideBySide(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	env := []string{"DATABASE_URL=" + s.url}
+	launch(t, env, append([]string{"server", "--worker", "--listen", "", "--json", "--files-dir", t.TempDir()}, quick...)...).started()
+	gate := filepath.Join(t.TempDir(), "gate")
+	s.ok("flow", "push", project(t, `
+nodes:
+  - name: slow
+    type: command
+    config: {command: "sh -c 'echo begun; printf half; while [ ! -e `+gate+` ]; do sleep 0.05; done; echo \" a line\"; printf end'"}
+  - name: quick
+    type: command
+    config: {command: "sh -c 'while [ ! -e `+gate+`.quick ]; do sleep 0.05; done; echo quick'"}
+  - {name: silent, type: command, config: {command: "true"}}
+`), "--project", "p")
+	s.ok("flow", "run", "p/f")
+	people, machine := launch(t, env, "flow", "logs", "1", "--follow"), launch(t, env, "flow", "logs", "1", "--follow", "--json")
+	open := func(name string) {
+		t.Helper()
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	both := func(text string) {
+		t.Helper()
+		pgtest.Eventually(t, patience, func() bool {
+			return strings.Contains(people.out.String(), text) && strings.Contains(machine.out.String(), text)
+		}, "the followers to print %s", text)
+	}
+	both("begun")
+	open(gate + ".quick")
+	both("quick")
+	open(gate)
+	for _, f := range []*process{people, machine} {
+		if code := f.exit(); code != exitOK {
+			t.Errorf("exit code %d: %s", code, f.err.String())
+		}
+	}
+	if got := people.out.String(); got != "begun\nquick\nhalf a line\nend" {
+		t.Errorf("printed %q", got)
+	}
+	heads := regexp.MustCompile(`== (\w+), job \d+, run 1\n`).FindAllStringSubmatch(people.err.String(), -1)
+	var names []string
+	for _, h := range heads {
+		if h[1] != "silent" {
+			names = append(names, h[1])
+		}
+	}
+	if got := strings.Join(names, " "); !strings.HasSuffix(got, "slow quick slow") || len(heads) == len(names) {
+		t.Errorf("heads are %v", heads)
+	}
+	texts := map[string]string{}
+	for _, line := range parseLines(t, machine.out.String()) {
+		fields(t, line, "job", "run", "stream")
+		texts[as[string](t, line["node"])] += as[string](t, line["text"])
+	}
+	if texts["slow"] != "begun\nhalf a line\nend" || texts["quick"] != "quick\n" {
+		t.Errorf("with --json: %q", texts)
+	}
+}
+
+// Of each stream only whole lines are printed beside others, and nothing is lost.
+func TestWholeLines(t *testing.T) {
+	t.Parallel()
+	var l lines
+	show := func(list []joblog.Chunk) (text string) {
+		for _, c := range list {
+			text += fmt.Sprintf("%c%d%q ", c.Stream, c.Skipped, c.Data)
+		}
+		return text
+	}
+	long := strings.Repeat("x", longestLine+1)
+	for _, c := range []struct {
+		stream  byte
+		skipped int64
+		data    string
+		want    string
+	}{
+		{'o', 0, "a\nb", `o0"a\n" `},
+		{'e', 0, "c", `e0"" `},
+		{'o', 0, "b", `o0"" `},
+		{'o', 0, "b\nd\ne", `o0"bbb\nd\n" `},
+		{'o', 7, "f\ng", `o0"e" o7"" o0"f\n" `},
+		{'e', 3, "h", `e0"c" e3"" e0"" `},
+		{'o', 0, "\n", `o0"g\n" `},
+		{'o', 0, long, `o0"` + long + `" `},
+		{'o', 0, "i", `o0"" `},
+	} {
+		if got := show(l.add(joblog.Chunk{Stream: c.stream, Skipped: c.skipped, Data: []byte(c.data)})); got != c.want {
+			t.Errorf("%c %d %q: %s, want %s", c.stream, c.skipped, c.data, got, c.want)
+		}
+	}
+	if got := show(l.rest()); got != `e0"h" o0"i" ` {
+		t.Errorf("kept back: %s", got)
 	}
 }
 

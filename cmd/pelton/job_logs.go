@@ -59,7 +59,13 @@ the last run. --follow goes on until the run has ended, and waits for one that h
 			if err != nil {
 				return err
 			}
-			return a.withClient(ctx, func(ctx context.Context, db database) error { return a.logs(ctx, db, ids[0], f, options) })
+			return a.withClient(ctx, func(ctx context.Context, db database) error {
+				run, printed, err := a.logs(ctx, db, ids[0], f, options, func(run int, c joblog.Chunk) error { return a.printChunk(origin{jobRun: jobRun{ids[0], run}}, c) })
+				if err == nil && !printed {
+					a.printedNothing(jobRun{ids[0], run})
+				}
+				return err
+			})
 		}),
 	}
 	flags := cmd.Flags()
@@ -98,10 +104,13 @@ func (f logFlags) options() (joblog.Options, error) {
 	return o, nil
 }
 
-func (a *app) logs(ctx context.Context, db database, id int64, f logFlags, options joblog.Options) error {
-	run, err := a.runOf(ctx, db, id, f)
+// logs hands on what a run of a job printed, and says which run that is, and whether there was anything.
+func (a *app) logs(
+	ctx context.Context, db database, id int64, f logFlags, options joblog.Options, show func(run int, c joblog.Chunk) error,
+) (run int, printed bool, err error) {
+	run, err = a.runOf(ctx, db, id, f)
 	if err != nil {
-		return err
+		return 0, false, err
 	}
 	var chunks iter.Seq2[joblog.Chunk, error]
 	if f.follow {
@@ -111,20 +120,22 @@ func (a *app) logs(ctx context.Context, db database, id int64, f logFlags, optio
 	} else {
 		chunks = joblog.Read(ctx, db.pool, a.schemaName(), id, run, options)
 	}
-	printed := false
 	for c, err := range chunks {
 		if err != nil {
-			return err
+			return run, printed, err
 		}
 		printed = true
-		if err := a.printChunk(run, c); err != nil {
-			return err
+		if err := show(run, c); err != nil {
+			return run, printed, err
 		}
 	}
-	if !printed && !a.json {
-		fmt.Fprintf(a.stderr, "pelton: run %d of job %d has printed nothing\n", run, id)
+	return run, printed, nil
+}
+
+func (a *app) printedNothing(r jobRun) {
+	if !a.json {
+		fmt.Fprintf(a.stderr, "pelton: run %d of job %d has printed nothing\n", r.run, r.job)
 	}
-	return nil
 }
 
 // runOf finds the run that is meant: the last that began, or, to follow a job that waits, the next. Logs outlive their jobs.
@@ -190,6 +201,8 @@ func runEnded(ctx context.Context, client *jobs.Client, id int64, run int) (bool
 
 // chunkJSON is a piece of a log. It has text, or base64 where the bytes are not valid UTF-8.
 type chunkJSON struct {
+	Node    string    `json:"node,omitempty"` // of a flow
+	Job     int64     `json:"job"`
 	Run     int       `json:"run"`
 	Stream  string    `json:"stream"`
 	At      time.Time `json:"at"`
@@ -199,9 +212,22 @@ type chunkJSON struct {
 	Base64  []byte    `json:"base64,omitempty"`
 }
 
-func (a *app) printChunk(run int, c joblog.Chunk) error {
+// jobRun is a run of a job.
+type jobRun struct {
+	job int64
+	run int
+}
+
+// origin is where a piece of a log comes from.
+type origin struct {
+	jobRun
+
+	node string // empty: of no flow
+}
+
+func (a *app) printChunk(from origin, c joblog.Chunk) error {
 	if a.json {
-		j := chunkJSON{Run: run, Stream: streamName(string(c.Stream)), At: c.At.UTC(), Pos: c.Pos, Skipped: c.Skipped}
+		j := chunkJSON{Node: from.node, Job: from.job, Run: from.run, Stream: streamName(string(c.Stream)), At: c.At.UTC(), Pos: c.Pos, Skipped: c.Skipped}
 		if text := string(c.Data); utf8.ValidString(text) {
 			j.Text = &text
 		} else {

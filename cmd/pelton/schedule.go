@@ -18,12 +18,21 @@ func (a *app) schedule() *cobra.Command {
 
 // withSchedules is withClient with a client for schedules.
 func (a *app) withSchedules(ctx context.Context, do func(ctx context.Context, schedules *periodic.Client) error) error {
+	return a.withTargets(ctx, func(ctx context.Context, _ database, _ *flow.Client, schedules *periodic.Client) error {
+		return do(ctx, schedules)
+	})
+}
+
+// withTargets is withSchedules with the clients of what schedules start.
+func (a *app) withTargets(
+	ctx context.Context, do func(ctx context.Context, db database, flows *flow.Client, schedules *periodic.Client) error,
+) error {
 	return a.withFlows(ctx, flowSettings{}, func(ctx context.Context, db database, flows *flow.Client) error {
 		schedules, err := periodic.NewClient(db.pool, db.client, flows, &periodic.Config{Logger: a.logger(levelQuiet), SchedulerOff: true})
 		if err != nil {
 			return err
 		}
-		return scheduleError(do(ctx, schedules))
+		return scheduleError(do(ctx, db, flows, schedules))
 	})
 }
 

@@ -3,13 +3,16 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/periodic"
 )
 
@@ -180,15 +183,31 @@ docs/schedules.md has the rules in full.`,
 		if err != nil {
 			return err
 		}
-		return a.withSchedules(ctx, func(ctx context.Context, schedules *periodic.Client) error {
+		return a.withTargets(ctx, func(ctx context.Context, db database, flows *flow.Client, schedules *periodic.Client) error {
 			result, err := schedules.Put(ctx, p)
 			if err != nil {
 				return err
+			}
+			if !a.json {
+				a.hintTarget(ctx, db, flows, &p)
 			}
 			return a.document(result, func(w io.Writer) { fmt.Fprintln(w, putWords(result)) })
 		})
 	})
 	return cmd
+}
+
+// hintTarget says so if what a schedule starts is not there yet. What cannot be looked up is not said.
+func (a *app) hintTarget(ctx context.Context, db database, flows *flow.Client, s *periodic.Schedule) {
+	if s.Job != nil {
+		a.hintWorked(ctx, db.client, s.Job.Kind)
+		return
+	}
+	entries, err := flows.Flows(ctx, s.Flow.Project)
+	is := func(e flow.Entry) bool { return e.Project == s.Flow.Project && e.Flow == s.Flow.Flow }
+	if errors.Is(err, flow.ErrNotFound) || err == nil && !slices.ContainsFunc(entries, is) {
+		fmt.Fprintf(a.stderr, "pelton: there is no flow %s/%s: until it is pushed, the schedule's ticks fail\n", s.Flow.Project, s.Flow.Flow)
+	}
 }
 
 // putWords says what a put did.

@@ -292,9 +292,7 @@ func TestPushWithSchedule(t *testing.T) {
 	}
 	dir := project(t, "trigger:\n  schedule: {type: cron, value: 0 0 0 31 2 ?}\nnodes:\n  - {name: a, type: noop}\n")
 	s.fails(exitUsage, "never comes in February", "flow", "push", dir, "--project", "new", "--with-schedule")
-	if got := s.lines("flow", "list", "--project", "new"); len(got) != 0 {
-		t.Errorf("in spite of the fault there is %v", got)
-	}
+	s.fails(exitNotFound, "new", "flow", "list", "--project", "new") // in spite of the fault nothing was stored
 }
 
 // A schedule runs a flow, which is told its tick.
@@ -309,6 +307,8 @@ func TestScheduleOfAFlow(t *testing.T) {
 	if got := s.ok("flow", "logs", run, "a"); got != "f at 2026-07-01T03:00:00+02:00 for today\n" {
 		t.Errorf("the node printed %q", got)
 	}
-	s.ok("schedule", "put", "lost", "--cron", "@daily", "--flow", "p/nobody")
+	if r := s.try("", "schedule", "put", "lost", "--cron", "@daily", "--flow", "p/nobody"); r.code != exitOK || !strings.Contains(r.err, "there is no flow p/nobody") {
+		t.Errorf("a schedule of a flow that is not there: %+v", r)
+	}
 	s.fails(exitFailed, "no flow", "schedule", "trigger", "lost")
 }

@@ -149,6 +149,9 @@ func (d *decision) withdraw() bool {
 func (d *decision) fire(t tick.Tick, hand bool) {
 	d.Verdicts = append(d.Verdicts, Verdict{Tick: t, Hand: hand, Fire: true})
 	d.live = true
+	if d.spec.Ticks == nil { // the next one is counted from the end of this run
+		d.State.Next = time.Time{}
+	}
 }
 
 func (d *decision) skip(t tick.Tick, hand bool, why Reason) {

@@ -133,8 +133,14 @@ func Resume(spec *Spec, state State, now time.Time) Step {
 	case spec.Ticks != nil:
 		s.Cut, s.CutUntil, s.Pause = tick.Cut(spec.AfterPause, *spec.Ticks, s.Decided, now, none), now, true
 		s.Next = d.next()
-	case !s.Next.IsZero() && s.Next.Before(now) && spec.AfterPause.Skips():
-		s.Next = d.bounded(now.Add(spec.Delay))
+	case !d.live:
+		if s.Next.IsZero() && s.Run.Ended { // in the pause
+			s.Next = s.Run.EndedAt.Add(spec.Delay)
+		}
+		if s.Next.Before(now) && spec.AfterPause.Skips() {
+			s.Next = now.Add(spec.Delay)
+		}
+		s.Next = d.bounded(later(s.Next, now))
 	}
 	d.wake()
 	return d.Step

@@ -9,10 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ScheduleFilter says which schedules to read. Empty fields filter nothing.
+// ScheduleFilter says which schedules to read. Empty fields and nil pointers filter nothing.
 type ScheduleFilter struct {
-	Prefix, After, Name string
-	Owner               *string
+	Prefix, After       string
+	Name, Owner         *string
 	Kind, Project, Flow string
 	Paused              *bool
 	Limit               int
@@ -56,7 +56,7 @@ type ScheduleRow struct {
 // Schedules reads schedules by name.
 func (s *Store) Schedules(ctx context.Context, db DB, f ScheduleFilter) ([]ScheduleRow, error) {
 	return all[ScheduleRow](ctx, s, db, "schedules", nullText(f.Prefix), nullText(f.After), f.Owner, nullText(f.Kind), nullText(f.Project),
-		nullText(f.Flow), f.Paused, f.Limit, nullText(f.Name))
+		nullText(f.Flow), f.Paused, f.Limit, f.Name)
 }
 
 // TickFilter says which ticks of a schedule to read. Empty fields filter nothing.
@@ -108,7 +108,7 @@ func (s *Store) Near(ctx context.Context, db DB, name string) ([]string, error) 
 
 // ID finds a schedule by its name; 0: there is none.
 func (s *Store) ID(ctx context.Context, db DB, name string) (int64, error) {
-	rows, err := s.Schedules(ctx, db, ScheduleFilter{Name: name, Limit: 1})
+	rows, err := s.Schedules(ctx, db, ScheduleFilter{Name: &name, Limit: 1})
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}
