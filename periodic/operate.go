@@ -275,7 +275,8 @@ func (v *verb) pauseRow(ctx context.Context, due store.Due, name string, why Pau
 	return v.audit(ctx, "pause", name, before, map[string]any{"paused": why})
 }
 
-// Resume ends a pause. The schedule's rule for the end of pauses says what becomes of the ticks in between. One that is not paused stays as it is.
+// Resume ends a pause. The schedule's rule for the end of pauses says what becomes of the ticks in between; the next tick of the answer is the first that is to
+// run. ErrRefused if it is not paused.
 func (c *Client) Resume(ctx context.Context, name string) (*Entry, error) {
 	return answer(ctx, c.operate, func(v *verb) (*Entry, error) { return v.resume(ctx, name) })
 }
@@ -289,17 +290,45 @@ func (v *verb) resume(ctx context.Context, name string) (*Entry, error) {
 	s, err := v.find(ctx, name)
 	if unreadable, ok := errors.AsType[*unreadableError](err); ok {
 		if err := v.resumeUnread(ctx, unreadable, name); err != nil {
-			return nil, fmt.Errorf("resume schedule %q: %w", name, err)
+			return nil, err
 		}
 		return v.c.get(ctx, v.tx, name)
 	}
 	if err != nil {
 		return nil, err
 	}
+	if !s.Paused {
+		return nil, notPaused(name)
+	}
 	if err := v.endPause(ctx, s); err != nil {
 		return nil, fmt.Errorf("resume schedule %q: %w", name, err)
 	}
-	return v.c.get(ctx, v.tx, name)
+	entry, err := v.c.get(ctx, v.tx, name)
+	if err != nil || s.schedule.spec.Ticks == nil {
+		return entry, err
+	}
+	entry.NextAt, err = s.firstAfterPause()
+	return entry, err
+}
+
+func notPaused(name string) error {
+	return fmt.Errorf("resume schedule %q: %w: it is not paused", name, ErrRefused)
+}
+
+// firstAfterPause is the first tick that runs if a pause ends now; nil: none is to come.
+func (s *subject) firstAfterPause() (at *time.Time, err error) {
+	defer s.recover(&err)
+	spec := &s.schedule.spec
+	state := plan.Resume(spec, s.due.State, s.now).State
+	first := state.Decided
+	if cut := state.Cut.Add(-time.Microsecond); cut.After(first) {
+		first = cut
+	}
+	t, ok := spec.Ticks.NextRun(first)
+	if !ok || !spec.End.IsZero() && t.At.After(spec.End) {
+		return nil, nil
+	}
+	return utc(&t.At), nil
 }
 
 func (v *verb) endPause(ctx context.Context, s *held) error {
@@ -320,11 +349,15 @@ func (v *verb) endPause(ctx context.Context, s *held) error {
 // resumeUnread ends the pause of a schedule whose ticks only its owner's processes know, if what becomes of those of the pause needs no look at them.
 func (v *verb) resumeUnread(ctx context.Context, unread *unreadableError, name string) error {
 	entry, err := v.c.get(ctx, v.tx, name)
-	if err != nil || entry.PausedAt == nil {
+	if err != nil {
 		return err
 	}
+	if entry.PausedAt == nil {
+		return notPaused(name)
+	}
 	if entry.AfterPause != (Missed{}) && entry.AfterPause != MissedSkip {
-		return fmt.Errorf("%w: which ticks of its pause run says %q, and what they are only the code of %q knows: resume it there", ErrRefused, entry.AfterPause, entry.Owner)
+		return fmt.Errorf("resume schedule %q: %w: which ticks of its pause run says %q, and what they are only the code of %q knows: resume it there",
+			name, ErrRefused, entry.AfterPause, entry.Owner)
 	}
 	now, err := v.c.store.Now(ctx, v.tx)
 	if err != nil {
@@ -341,18 +374,25 @@ func (v *verb) resumeUnread(ctx context.Context, unread *unreadableError, name s
 	return v.audit(ctx, "resume", name, map[string]any{"paused": entry.PausedWhy}, nil)
 }
 
+// Deleted is a schedule as it was.
+type Deleted struct {
+	Entry
+
+	Backfills int `json:"backfills_ended"` // that were running, and have ended with it
+}
+
 // Delete deletes a schedule, with its backfills, and returns what it was. Runs that were started go on; its ticks stay in the table until retention drops
 // them. One that a service declares cannot be deleted by others: the service would make it anew.
-func (c *Client) Delete(ctx context.Context, name string) (*Entry, error) {
-	return answer(ctx, c.operate, func(v *verb) (*Entry, error) { return v.delete(ctx, name) })
+func (c *Client) Delete(ctx context.Context, name string) (*Deleted, error) {
+	return answer(ctx, c.operate, func(v *verb) (*Deleted, error) { return v.delete(ctx, name) })
 }
 
 // DeleteTx deletes a schedule when the caller's transaction commits.
-func (c *Client) DeleteTx(ctx context.Context, tx pgx.Tx, name string) (*Entry, error) {
-	return answer(ctx, c.within(tx), func(v *verb) (*Entry, error) { return v.delete(ctx, name) })
+func (c *Client) DeleteTx(ctx context.Context, tx pgx.Tx, name string) (*Deleted, error) {
+	return answer(ctx, c.within(tx), func(v *verb) (*Deleted, error) { return v.delete(ctx, name) })
 }
 
-func (v *verb) delete(ctx context.Context, name string) (*Entry, error) {
+func (v *verb) delete(ctx context.Context, name string) (*Deleted, error) {
 	id, err := v.c.store.ID(ctx, v.tx, name)
 	if err != nil {
 		return nil, err
@@ -384,10 +424,20 @@ func (v *verb) delete(ctx context.Context, name string) (*Entry, error) {
 			return nil, fmt.Errorf("delete schedule %q: %w", name, err)
 		}
 	}
+	deleted := &Deleted{Entry: *entry}
+	backfills, err := v.c.store.Backfills(ctx, v.tx, name, 0, maxLimit)
+	if err != nil {
+		return nil, fmt.Errorf("delete schedule %q: %w", name, err)
+	}
+	for i := range backfills {
+		if backfills[i].Status == store.BackfillRunning {
+			deleted.Backfills++
+		}
+	}
 	if err := v.c.store.Delete(ctx, v.tx, entry.ID); err != nil {
 		return nil, fmt.Errorf("delete schedule %q: %w", name, err)
 	}
-	return entry, v.audit(ctx, "delete", name, entry.Schedule, nil)
+	return deleted, v.audit(ctx, "delete", name, entry.Schedule, nil)
 }
 
 // checkOwner refuses a change of what a service declares to all but that service.

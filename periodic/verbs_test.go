@@ -203,6 +203,14 @@ func TestPauseForHours(t *testing.T) {
 			t.Fatalf("resumed: %+v, %v", resumed, err)
 		}
 		r.fireAll()
+		first := one[time.Time](t, r.pool, `SELECT coalesce(min(t.at), min(d.next_at)) FROM pelton.schedule s JOIN pelton.schedule_due d ON d.schedule_id = s.id
+			LEFT JOIN pelton.schedule_tick t ON t.schedule_id = s.id AND t.outcome = 'fired' WHERE s.name = $1`, name)
+		if !resumed.NextAt.Equal(first) {
+			t.Errorf("%s: the next was to be %v, and the first that runs is %v", name, resumed.NextAt, first)
+		}
+		if _, err := r.Resume(t.Context(), name); !errors.Is(err, ErrRefused) {
+			t.Errorf("%s: resumed again: %v", name, err)
+		}
 		want := map[string]int{"fired": c.fired, "skipped paused": 18 - c.fired}
 		if c.fired == 0 {
 			want = map[string]int{"skipped paused": 18}
@@ -332,6 +340,20 @@ func TestEditAfterALongPause(t *testing.T) {
 		FROM pelton.schedule_tick`)
 	if got != "t t 0" {
 		t.Errorf("all ticks, several transactions, other reasons: %s", got)
+	}
+}
+
+func TestDeleteTellsOfBackfills(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.put(hourly("reports"))
+	r.backfilled("reports", BackfillParams{From: r.yesterday(0), To: r.yesterday(3)})
+	b := r.backfilled("reports", BackfillParams{From: r.yesterday(0), To: r.yesterday(3)})
+	if _, err := r.BackfillCancel(t.Context(), b.ID); err != nil {
+		t.Fatal(err)
+	}
+	if gone, err := r.Delete(t.Context(), "reports"); err != nil || gone.Backfills != 1 { // the one that was running
+		t.Errorf("deleted: %+v, %v", gone, err)
 	}
 }
 

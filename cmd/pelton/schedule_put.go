@@ -222,14 +222,10 @@ func putWords(r *periodic.PutResult) string {
 	return words
 }
 
-// nextWords is a schedule's next tick, in its zone if that is not UTC.
+// nextWords is a schedule's next tick.
 func nextWords(e *periodic.Entry) string {
 	if e.NextAt == nil {
 		return "-"
 	}
-	loc, err := time.LoadLocation(e.TimeZone)
-	if err != nil || loc == time.UTC {
-		return moment(*e.NextAt)
-	}
-	return zoned(e.NextAt.In(loc))
+	return zonedIn(*e.NextAt, e.TimeZone)
 }
