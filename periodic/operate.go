@@ -173,24 +173,32 @@ func (v *verb) settleSome(ctx context.Context, s *held) (*held, bool, error) {
 
 // skipPause writes down that the ticks of a pause do not run, because the schedule is not any more what it was in it.
 func (v *verb) skipPause(ctx context.Context, s *held) (*held, error) {
-	if s.schedule.spec.Ticks == nil {
-		return s, nil
-	}
-	spec := s.schedule.spec
-	spec.AfterPause, spec.Spread, spec.Jitter = tick.MissedSkip, 0, 0
-	state := plan.Resume(&spec, s.due.State, s.now).State
-	for !state.Next.IsZero() && !state.Next.After(s.now) {
-		step := plan.Decide(&spec, state, s.now, settleTicks)
-		again, err := v.apply(ctx, &decided{subject: s.subject, step: withoutWake(step)})
-		if err != nil {
+	for again := true; again; {
+		var err error
+		if s, again, err = v.skipSome(ctx, s); err != nil {
 			return nil, err
 		}
-		if again.due.State.Decided.Equal(s.due.State.Decided) {
-			return nil, fmt.Errorf("schedule %q: the ticks of its pause do not end", s.schedule.name)
-		}
-		s, state = again, again.due.State
 	}
 	return s, nil
+}
+
+// skipSome writes that down for some of the ticks, and tells whether there may be more.
+func (v *verb) skipSome(ctx context.Context, s *held) (*held, bool, error) {
+	spec := s.schedule.spec
+	if spec.Ticks == nil {
+		return s, false, nil
+	}
+	spec.AfterPause, spec.Spread, spec.Jitter = tick.MissedSkip, 0, 0
+	state := plan.Resume(&spec, s.due.State, s.now).State
+	if state.Next.IsZero() || state.Next.After(s.now) {
+		return s, false, nil
+	}
+	step := plan.Decide(&spec, state, s.now, settleTicks)
+	after, err := v.apply(ctx, &decided{subject: s.subject, step: withoutWake(step)})
+	if err == nil && after.due.State.Decided.Equal(s.due.State.Decided) {
+		err = fmt.Errorf("schedule %q: the ticks of its pause do not end", s.schedule.name)
+	}
+	return after, true, err
 }
 
 // withoutWake has nobody look at a schedule that is paused.
@@ -349,7 +357,8 @@ func (v *verb) delete(ctx context.Context, name string) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := v.c.store.Lock(ctx, v.tx, id); err != nil { // also one that cannot be read
+	dues, err := v.c.store.Lock(ctx, v.tx, id) // also one that cannot be read
+	if err != nil {
 		return nil, err
 	}
 	entry, err := v.c.get(ctx, v.tx, name)
@@ -358,6 +367,20 @@ func (v *verb) delete(ctx context.Context, name string) (*Entry, error) {
 	}
 	if entry.PausedWhy != PausedRemoved {
 		if err := v.c.checkOwner(name, entry.Owner); err != nil {
+			return nil, fmt.Errorf("delete schedule %q: %w", name, err)
+		}
+	}
+	if len(dues) == 1 && !dues[0].State.Waiting.IsZero() {
+		t := store.Tick{
+			Schedule: entry.ID, At: dues[0].State.Waiting, Source: store.SourceClock, Outcome: store.Skipped, Reason: reasonDeleted,
+			Actor: v.c.jobs.Actor(ctx),
+		}
+		if n, err := v.c.store.LastN(ctx, v.tx, t.Schedule, t.At); err != nil {
+			return nil, err
+		} else if n > 0 {
+			t.N = n + 1
+		}
+		if err := v.c.store.WriteTicks(ctx, v.tx, []store.Tick{t}); err != nil {
 			return nil, fmt.Errorf("delete schedule %q: %w", name, err)
 		}
 	}

@@ -294,6 +294,47 @@ func TestTriggerWaitsForTheEnd(t *testing.T) {
 	}
 }
 
+// A tick that waits when its schedule is deleted has its row, too.
+func TestDeleteOfWhatWaits(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := hourly("reports")
+	s.Overlap = OverlapQueue
+	r.put(s)
+	for _, waits := range []bool{false, true} {
+		if tr, err := r.Trigger(t.Context(), "reports"); err != nil || tr.Waits != waits {
+			t.Fatalf("triggered: %+v, %v", tr, err)
+		}
+	}
+	if _, err := r.Delete(t.Context(), "reports"); err != nil {
+		t.Fatal(err)
+	}
+	got := list[string](t, r.pool, `SELECT concat_ws(' ', outcome, reason) FROM pelton.schedule_tick ORDER BY at`)
+	if !slices.Equal(got, []string{"fired", "skipped deleted"}) {
+		t.Errorf("ticks: %q", got)
+	}
+}
+
+// A change of a schedule that was paused for long has its ticks skipped in transactions of a bounded size.
+func TestEditAfterALongPause(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	phase := time.Unix(0, 0)
+	s := Schedule{Name: "x", Every: Duration(time.Second), Phase: &phase, Job: task("x")}
+	r.put(s)
+	if _, err := r.Pause(t.Context(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, r.pool, `UPDATE pelton.schedule_due SET decided = clock_timestamp() - interval '1 hour', next_at = clock_timestamp() - interval '1 hour'`)
+	s.Every = Duration(2 * time.Second)
+	r.put(s)
+	got := one[string](t, r.pool, `SELECT concat_ws(' ', count(*) BETWEEN 3595 AND 3660, count(DISTINCT xmin::text) >= 4, count(*) FILTER (WHERE reason IS DISTINCT FROM 'paused'))
+		FROM pelton.schedule_tick`)
+	if got != "t t 0" {
+		t.Errorf("all ticks, several transactions, other reasons: %s", got)
+	}
+}
+
 func TestDeleteKeepsTheTicks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
