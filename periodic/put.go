@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/periodic/internal/plan"
 )
 
@@ -54,7 +55,7 @@ func (c *Client) Check(s Schedule) error {
 
 // Put stores a schedule, or changes the one of its name. Ticks that are due by then follow the old rules; the next tick is counted from now on. If nothing is
 // different, nothing is changed. A schedule that is paused stays so; its ticks up to now are skipped if it is changed. Errors:
-// *InvalidScheduleError; ErrOwned for a schedule that a service declares.
+// *InvalidScheduleError, also if the flow's project is there and has no such flow, version or node; ErrOwned for a schedule that a service declares.
 func (c *Client) Put(ctx context.Context, s Schedule) (*PutResult, error) {
 	if err := c.changeFirst(ctx, s, nil); err != nil {
 		return nil, err
@@ -127,6 +128,9 @@ func (v *verb) put(ctx context.Context, s Schedule) (*PutResult, error) {
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return nil, err
 	}
+	if err := v.checkFlow(ctx, &s); err != nil {
+		return nil, err
+	}
 	found, err := v.seek(ctx, s.Name)
 	if err != nil {
 		return nil, fmt.Errorf("put schedule %q: %w", s.Name, err)
@@ -140,6 +144,20 @@ func (v *verb) put(ctx context.Context, s Schedule) (*PutResult, error) {
 		return nil, err
 	}
 	return &PutResult{change, *entry}, nil
+}
+
+// checkFlow refuses what a project that is there does not have. One that is not there yet may be pushed before the first tick.
+func (v *verb) checkFlow(ctx context.Context, s *Schedule) error {
+	if v.c.flows == nil || s.Flow == nil || s.Flow.Project == "" || s.Flow.Flow == "" || s.Flow.Version < 0 {
+		return nil
+	}
+	t := s.Flow
+	_, err := v.c.flows.CheckRunTx(ctx, v.tx, flow.RunParams{Project: t.Project, Flow: t.Flow, Version: t.Version, Options: t.Options})
+	_, invalid := errors.AsType[*flow.InvalidOptionsError](err)
+	if invalid || errors.Is(err, flow.ErrNotFound) {
+		return &InvalidScheduleError{s.Name, flowFaults(err)}
+	}
+	return err
 }
 
 // store stores a schedule under its name. found is the one that has it, and is locked; nil: there is none.

@@ -307,8 +307,24 @@ func TestScheduleOfAFlow(t *testing.T) {
 	if got := s.ok("flow", "logs", run, "a"); got != "f at 2026-07-01T03:00:00+02:00 for today\n" {
 		t.Errorf("the node printed %q", got)
 	}
-	if r := s.try("", "schedule", "put", "lost", "--cron", "@daily", "--flow", "p/nobody"); r.code != exitOK || !strings.Contains(r.err, "there is no flow p/nobody") {
+	if r := s.try("", "schedule", "put", "lost", "--cron", "@daily", "--flow", "later/nobody"); r.code != exitOK || !strings.Contains(r.err, "there is no project later") {
 		t.Errorf("a schedule of a flow that is not there: %+v", r)
 	}
-	s.fails(exitFailed, "no flow", "schedule", "trigger", "lost")
+	s.fails(exitFailed, "no project", "schedule", "trigger", "lost")
+	for says, args := range map[string][]string{
+		`concurrent "bogus"`:         {"--concurrent", "bogus"},
+		`failure action "bogus"`:     {"--on-failure", "bogus"},
+		`cancelled end node "bogus"`: {"--on-cancelled-end", "bogus"},
+		`"bogus" is neither`:         {"--notify-failure", "bogus"},
+		"flow: job priority 9":       {"--job-priority", "9"},
+		`queue "Bad Q"`:              {"--queue", "Bad Q"},
+		"the engine's own":           {"--param", "azkaban.flow.x=1"},
+		"no version 7":               {"--version", "7"},
+		`no node "b"`:                {"--disable", "b"},
+	} {
+		s.fails(exitUsage, says, append([]string{"schedule", "put", "bad", "--cron", "@daily", "--flow", "p/f"}, args...)...)
+	}
+	s.fails(exitUsage, `no flow "nobody"`, "schedule", "put", "bad", "--cron", "@daily", "--flow", "p/nobody")
+	s.fails(exitUsage, `concurrent "bogus"`, "schedule", "put", "bad", "--cron", "@daily", "--flow", "later/f", "--concurrent", "bogus")
+	s.fails(exitNotFound, "bad", "schedule", "show", "bad")
 }
