@@ -147,6 +147,11 @@ func TestLoginByForm(t *testing.T) {
 	if r.Header.Get("Location") != "/whoami?x=1" {
 		t.Errorf("sent to %q", r.Header.Get("Location"))
 	}
+	fields.Set("next", "//evil.example/whoami")
+	r = v.want(http.StatusSeeOther, "", "POST", s.URL()+"/login", fields.Encode(), form...)
+	if r.Header.Get("Location") != "/" {
+		t.Errorf("sent to %q", r.Header.Get("Location"))
+	}
 	v.want(200, "admin", "GET", s.URL()+"/whoami", "")
 	v.want(404, "", "GET", s.URL()+"/nothing", "")
 	v.want(403, "<p>forbidden: the Host of this request", "GET", s.URL()+"/", "", "Accept", "text/html", "Host", "<b>.example")

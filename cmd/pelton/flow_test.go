@@ -102,7 +102,7 @@ func TestExitCodesOfFlows(t *testing.T) {
 	s.fails(exitNotFound, `there is no project "nosuch"`, "flow", "list", "-p", "nosuch")
 	s.fails(exitNotFound, `there is no project "nosuch"`, "flow", "versions", "nosuch")
 	s.fails(exitUsage, `--status BOGUS is no status of a run; want one of PREPARING, `, "flow", "runs", "--status", "bogus")
-	s.fails(exitUsage, `did you mean "SUCCEEDED"?`, "flow", "runs", "p", "--status", "succeded")
+	s.fails(exitUsage, `did you mean "SUCCEEDED"?`, "flow", "runs", "p", "--status", "succeedet")
 	text := filepath.Join(dir, "f.flow")
 	s.fails(exitUsage, "not a zip file", "flow", "push", text, "--project", "p")
 	s.fails(exitUsage, "not a zip file", "flow", "push", text, "--check")
