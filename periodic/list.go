@@ -29,6 +29,8 @@ type Entry struct {
 	PausedWhy PauseWhy   `json:"paused_why,omitempty"` // if it is
 	PausedBy  string     `json:"paused_by,omitempty"`
 
+	TriggerCron string `json:"trigger_cron,omitempty"` // the times that PutTrigger gave it last; empty: it never did
+
 	NextAt   *time.Time `json:"next_at"`              // its next tick that may run; nil: none, or it is paused, or its last run has to end first
 	Waiting  *time.Time `json:"waiting,omitempty"`    // the tick that runs when the run before has ended
 	LiveJob  *int64     `json:"live_job,omitempty"`   // its newest run, which may have ended
@@ -192,6 +194,7 @@ func entryOf(r *store.ScheduleRow) (Entry, error) {
 		return e, fmt.Errorf("schedule %q: read what is stored: %w", r.Name, err)
 	}
 	e.Name = r.Name
+	e.TriggerCron = text(r.Trigger)
 	e.PausedWhy, e.PausedBy = PauseWhy(text(r.PausedWhy)), text(r.PausedBy)
 	if e.PausedAt != nil {
 		e.NextAt = nil
