@@ -112,18 +112,26 @@ func asked(options json.RawMessage) string {
 
 func (a *app) flowWhy() *cobra.Command {
 	return &cobra.Command{
-		Use: "why RUN NODE", Short: "Say why a node has not started, or why it ended as it did", Args: arguments(cobra.ExactArgs(2)),
+		Use: "why RUN [NODE]", Short: "Say why a node has not started, or why it, or the run, ended as it did", Args: arguments(cobra.RangeArgs(1, 2)),
 		RunE: brief(func(ctx context.Context, args []string) error {
 			run, err := parseRun(args[0])
 			if err != nil {
 				return err
 			}
 			return a.withFlows(ctx, flowSettings{}, func(ctx context.Context, _ database, flows *flow.Client) error {
-				why, err := flows.Why(ctx, run, args[1])
+				answer := map[string]any{"run": run}
+				var why string
+				if len(args) == 2 {
+					answer["node"] = args[1]
+					why, err = flows.Why(ctx, run, args[1])
+				} else {
+					why, err = flows.WhyRun(ctx, run)
+				}
 				if err != nil {
 					return err
 				}
-				return a.document(map[string]any{"run": run, "node": args[1], "why": why}, func(w io.Writer) { fmt.Fprintln(w, why) })
+				answer["why"] = why
+				return a.document(answer, func(w io.Writer) { fmt.Fprintln(w, why) })
 			})
 		}),
 	}

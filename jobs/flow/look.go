@@ -198,6 +198,33 @@ func (c *Client) Why(ctx context.Context, run int64, path string) (string, error
 	return c.whyQueued(ctx, *l.rows[n].JobID)
 }
 
+// WhyRun says in a sentence how a run stands, what it waits for, or why it ended as it did. ErrNotFound if there is no such run.
+func (c *Client) WhyRun(ctx context.Context, run int64) (string, error) {
+	r, err := c.store.Run(ctx, c.pool, run)
+	if err != nil {
+		return "", fmt.Errorf("run %d: %w", run, err)
+	}
+	if r.Status == decide.Queued.String() {
+		live, err := c.store.LiveRuns(ctx, c.pool, r.ProjectID, r.Flow)
+		if err != nil {
+			return "", fmt.Errorf("run %d: %w", run, err)
+		}
+		for _, other := range live {
+			if other.Status != r.Status {
+				return fmt.Sprintf("it waits for run %d of its flow, which is %s", other.ID, other.Status), nil
+			}
+		}
+	}
+	if r.Status == decide.Preparing.String() && r.Before != nil && r.Pipeline == 3 {
+		return fmt.Sprintf("it waits for the end of run %d (pipeline 3)", *r.Before), nil
+	}
+	l, err := c.read(ctx, c.pool, r)
+	if err != nil {
+		return "", fmt.Errorf("run %d: %w", run, err)
+	}
+	return l.machine.WhyRun(), nil
+}
+
 // whyQueued says what a node's job waits for.
 func (c *Client) whyQueued(ctx context.Context, job int64) (string, error) {
 	j, err := c.store.QueuedJob(ctx, job)
