@@ -47,8 +47,13 @@ func showRun(w io.Writer, r *flow.RunDetail) {
 	row("asked", moment(r.CreatedAt)+" by "+r.CreatedBy)
 	row("started", optionalMoment(r.StartedAt))
 	row("ended", optionalMoment(r.EndedAt))
-	if r.StartedAt != nil && r.EndedAt != nil {
-		row("took", r.EndedAt.Sub(*r.StartedAt).Round(time.Millisecond).String())
+	from, since := r.StartedAt, ""
+	if r.ResumedAt != nil {
+		row("went on", moment(*r.ResumedAt))
+		from, since = r.ResumedAt, " since it went on"
+	}
+	if from != nil {
+		row("took", took(from, r.EndedAt)+since)
 	}
 	if r.Before != nil {
 		row("follows", fmt.Sprintf("run %d, pipeline %d", *r.Before, r.Pipeline))
@@ -69,11 +74,7 @@ func showRun(w io.Writer, r *flow.RunDetail) {
 // showNode prints a node, and below it what was tried of a job that is tried again.
 func showNode(w io.Writer, n *flow.NodeRow) {
 	line := func(name, status, attempt string, from, to *time.Time, job, reason string) {
-		took := "-"
-		if from != nil && to != nil {
-			took = to.Sub(*from).Round(time.Millisecond).String()
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, status, attempt, optionalMoment(from), optionalMoment(to), took, job, reason)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, status, attempt, optionalMoment(from), optionalMoment(to), took(from, to), job, reason)
 	}
 	job, reason := "-", "-"
 	if n.JobID != nil {
@@ -100,6 +101,17 @@ func showNode(w io.Writer, n *flow.NodeRow) {
 		}
 		line(indent+"  tried", strings.ToUpper(a.Outcome), strconv.Itoa(a.Attempt), a.StartedAt, &a.EndedAt, "-", fault)
 	}
+}
+
+// took is the time from one moment to another, or until now.
+func took(from, to *time.Time) string {
+	switch {
+	case from == nil:
+		return "-"
+	case to == nil:
+		return max(0, time.Since(*from)).Round(time.Second).String() + " so far"
+	}
+	return to.Sub(*from).Round(time.Millisecond).String()
 }
 
 // asked are a run's options, if there are any.

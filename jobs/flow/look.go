@@ -33,7 +33,7 @@ type Attempt = store.Attempt
 // RunFilter selects runs; zero fields select all.
 type RunFilter = store.RunFilter
 
-// RunDetail is a run with its nodes, in the order of the graph.
+// RunDetail is a run with its nodes, in the order of the graph, the instances of a for_each below it.
 type RunDetail struct {
 	RunRow
 
@@ -97,7 +97,7 @@ func (c *Client) known(ctx context.Context, project, name string) error {
 	return notFound(err, "version %d of project %q has no flow %q", v.No, project, name)
 }
 
-// Get reads a run and its nodes. A node whose job is being worked is RUNNING, and one whose job is tried again has what was tried. ErrNotFound if there is no such run.
+// Get reads a run and its nodes. A node whose job is being worked is RUNNING since that was taken, and one whose job is tried again has what was tried. ErrNotFound if there is no such run.
 func (c *Client) Get(ctx context.Context, run int64) (*RunDetail, error) {
 	r, err := c.store.Run(ctx, c.pool, run)
 	if err != nil {
@@ -112,7 +112,27 @@ func (c *Client) Get(ctx context.Context, run int64) (*RunDetail, error) {
 		return nil, fmt.Errorf("run %d: %w", run, err)
 	}
 	addTried(nodes, tried)
-	return &RunDetail{r, nodes}, nil
+	return &RunDetail{r, inPlace(nodes)}, nil
+}
+
+// inPlace puts the instances of a for_each below it: their rows come behind all others, in the order in which they were made.
+func inPlace(nodes []NodeRow) []NodeRow {
+	of := map[int32][]NodeRow{}
+	for _, n := range nodes {
+		if n.Template != nil {
+			of[*n.Template] = append(of[*n.Template], n)
+		}
+	}
+	if len(of) == 0 {
+		return nodes
+	}
+	list := make([]NodeRow, 0, len(nodes))
+	for _, n := range nodes {
+		if n.Template == nil {
+			list = append(append(list, n), of[n.No]...)
+		}
+	}
+	return list
 }
 
 // addTried adds what was tried to nodes whose jobs have not ended. A node's attempt is then the one that runs, or the last that did.
@@ -126,7 +146,7 @@ func addTried(nodes []NodeRow, tried []Attempt) {
 		switch {
 		case n.Status != decide.Running.String():
 		case n.RetryAt != nil: // its executor has it on its list for a moment more
-			n.Status = decide.Queued.String()
+			n.Status, n.StartedAt = decide.Queued.String(), nil
 		default:
 			n.Attempt++
 		}

@@ -56,6 +56,7 @@ CREATE TABLE pelton.flow_run (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     started_at timestamptz,
     ended_at timestamptz,
+    resumed_at timestamptz,             -- when it went on for the last time after it had ended, as a retry has it do
     before bigint,                      -- the run that this one follows by its pipeline option
     priority integer NOT NULL DEFAULT 5, -- among waiting runs of the flow, higher first
     pipeline smallint NOT NULL DEFAULT 0, -- 1 to 3: how closely it follows

@@ -65,7 +65,9 @@ func (m *Machine) whyOver(scope int, status Status) string {
 	if scope != Top && m.settings.OnCancelledEnd != graph.EndKilled {
 		return "another node had failed before it ended"
 	}
-	ends := m.these(scope, func(n int) bool { return m.nodes[n].Status.Failure() && (m.isInstance(n) || len(m.plan.children[n]) == 0) })
+	ends := m.these(scope, func(n int) bool {
+		return m.nodes[n].Status.Failure() && (m.isInstance(n) || len(m.plan.children[n]) == 0)
+	})
 	text := "end node %s was cancelled by its condition"
 	if len(ends) > 1 {
 		text = "end nodes %s were cancelled by their conditions"

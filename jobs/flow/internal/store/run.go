@@ -21,6 +21,7 @@ type Run struct {
 	CreatedAt time.Time       `json:"created_at"`
 	StartedAt *time.Time      `json:"started_at,omitempty"`
 	EndedAt   *time.Time      `json:"ended_at,omitempty"`
+	ResumedAt *time.Time      `json:"resumed_at,omitempty"` // when it last went on after an end
 	CreatedBy string          `json:"created_by"`
 	Before    *int64          `json:"before,omitempty"`
 	Pipeline  int             `json:"pipeline,omitempty"`
