@@ -136,6 +136,26 @@ func TestBackfillLeavesOutWhatWaits(t *testing.T) {
 	}
 }
 
+// A run that waits, for an executor or for its next attempt, has not ended.
+func TestBackfillWhoseRunsWait(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.put(hourly("reports"))
+	b := r.backfilled("reports", BackfillParams{From: r.yesterday(0), To: r.yesterday(3), Parallel: 2})
+	r.step()
+	exec(t, r.pool, `WITH gone AS (DELETE FROM pelton.job_ready), first AS (SELECT min(id) AS id FROM pelton.job), failed AS (
+			INSERT INTO pelton.job_attempt (job_id, run, attempt, outcome, ended_at) SELECT id, 1, 1, 'errored', clock_timestamp() FROM first RETURNING job_id
+		), retry AS (
+			INSERT INTO pelton.job_scheduled (job_id, run, attempts, wake, due, retry)
+			SELECT job_id, 2, 1, clock_timestamp() + interval '1 h', clock_timestamp() + interval '1 h', true FROM failed
+		) INSERT INTO pelton.job_ready (priority, line, job_ids) SELECT 1, 'default', ARRAY[max(id)] FROM pelton.job`)
+	exec(t, r.pool, `UPDATE pelton.schedule_backfill SET wake = clock_timestamp()`)
+	r.step()
+	if p := r.progress(b.ID); p.Started != 2 || p.Live != 2 || p.Status != BackfillRunning {
+		t.Errorf("progress: %+v", p)
+	}
+}
+
 func TestBackfillCounts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

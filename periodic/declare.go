@@ -124,6 +124,11 @@ func (c *Client) sync(ctx context.Context) error {
 	if c.config.Owner == "" {
 		return nil
 	}
+	for _, d := range c.config.Schedules {
+		if err := c.changeFirst(ctx, d.Schedule, c.coded[codeKey(c.config.Owner, d.Schedule.Name)]); err != nil {
+			return fmt.Errorf("keep the schedules of %q in step: %w", c.config.Owner, err)
+		}
+	}
 	err := c.operate(ctx, func(v *verb) error {
 		if err := c.store.LockOwner(ctx, v.tx, c.config.Owner); err != nil {
 			return err

@@ -208,7 +208,7 @@ func TestVerbsOnCodeOfOthers(t *testing.T) {
 	if _, err := r.Backfill(t.Context(), "x", BackfillParams{From: r.yesterday(1), To: r.yesterday(2)}); !errors.Is(err, ErrRefused) {
 		t.Errorf("backfill: %v", err)
 	}
-	if triggered, err := r.Trigger(t.Context(), "x"); err != nil || !triggered.Waits {
+	if triggered, err := r.Trigger(t.Context(), "x"); err != nil || !triggered.Waits || triggered.Owner != "a" {
 		t.Fatalf("trigger: %+v, %v", triggered, err)
 	}
 	pgtest.Eventually(t, patience, func() bool { return w.what("x")["fired"] == 1 }, "the owner's process to start the run")

@@ -22,6 +22,7 @@ import (
 const (
 	reasonDuplicate = "duplicate" // its job is unique, and another one has its key
 	reasonNone      = "none"      // the function that makes the job made none
+	reasonDeleted   = "deleted"   // its schedule was deleted while it waited
 	reasonRefused   = "refused"   // what it starts cannot be started; the note says why
 )
 

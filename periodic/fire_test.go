@@ -276,6 +276,25 @@ func TestCommitWhoseAnswerWasLost(t *testing.T) {
 }
 
 // Catching up is bounded in one transaction, and goes on in the next ones.
+// An hour that the clock leaves out is 3,600 ticks of one time for a schedule of every second: they are decided together, but a transaction takes only some of
+// the schedules.
+func TestGapsAreBounded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	before := time.Date(2026, 3, 8, 6, 59, 58, 0, time.UTC)
+	for i := range 12 {
+		r.stored(Schedule{Name: fmt.Sprint(i), Cron: "* * * * * *", TimeZone: "America/New_York", DSTGap: GapSkip, Job: task("x")}, r.now().Sub(before))
+	}
+	if _, err := r.firer.fire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := one[string](t, r.pool, `SELECT concat_ws(' ', count(*) BETWEEN 20000 AND 30000, count(DISTINCT schedule_id) BETWEEN 5 AND 8, count(*) FILTER (WHERE reason = 'gap') % 3600)
+		FROM pelton.schedule_tick`)
+	if got != "t t 0" {
+		t.Errorf("rows, schedules, parts of gaps in one transaction: %s", got)
+	}
+}
+
 func TestCatchUpIsBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

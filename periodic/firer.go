@@ -22,6 +22,7 @@ const (
 	fireBatch   = 1000                   // schedules in one transaction
 	fireTicks   = 10_000                 // about as many ticks in one
 	fewestTicks = 10                     // of one schedule
+	mostTicks   = 20_000                 // after which no further schedule is decided in a transaction
 	fireLook    = 15 * time.Second       // the longest time between two looks
 	fireBusy    = 25 * time.Millisecond  // until the next look when others hold what is due
 	fireRefresh = 200 * time.Millisecond // between two looks at the floor while schedules fire
@@ -227,19 +228,25 @@ func (f *firer) lost(ctx context.Context, err error) bool {
 	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P")
 }
 
-// settle decides what is due of locked schedules, at most about limit ticks each, and stores it. Those that cannot be read are put off.
+// settle decides what is due of locked schedules, at most about limit ticks each, and stores it. Those that cannot be read are put off. Those for which the
+// transaction would grow too large are left to the next one: all ticks that a changed clock drops fall on one time, and are decided together.
 func (c *Client) settle(ctx context.Context, tx pgx.Tx, dues []store.Due, limit int) (aftermath, error) {
 	subjects, broken, err := c.read(ctx, tx, dues)
 	if err != nil {
 		return aftermath{}, err
 	}
 	var list []*decided
+	ticks := 0
 	for _, s := range subjects {
+		if ticks > mostTicks {
+			break
+		}
 		d, err := s.decide(limit)
 		if err != nil {
 			broken[s.schedule.id] = err
 			continue
 		}
+		ticks += len(d.step.Verdicts)
 		list = append(list, d)
 	}
 	after, err := c.apply(ctx, tx, list)

@@ -173,24 +173,32 @@ func (v *verb) settleSome(ctx context.Context, s *held) (*held, bool, error) {
 
 // skipPause writes down that the ticks of a pause do not run, because the schedule is not any more what it was in it.
 func (v *verb) skipPause(ctx context.Context, s *held) (*held, error) {
-	if s.schedule.spec.Ticks == nil {
-		return s, nil
-	}
-	spec := s.schedule.spec
-	spec.AfterPause, spec.Spread, spec.Jitter = tick.MissedSkip, 0, 0
-	state := plan.Resume(&spec, s.due.State, s.now).State
-	for !state.Next.IsZero() && !state.Next.After(s.now) {
-		step := plan.Decide(&spec, state, s.now, settleTicks)
-		again, err := v.apply(ctx, &decided{subject: s.subject, step: withoutWake(step)})
-		if err != nil {
+	for again := true; again; {
+		var err error
+		if s, again, err = v.skipSome(ctx, s); err != nil {
 			return nil, err
 		}
-		if again.due.State.Decided.Equal(s.due.State.Decided) {
-			return nil, fmt.Errorf("schedule %q: the ticks of its pause do not end", s.schedule.name)
-		}
-		s, state = again, again.due.State
 	}
 	return s, nil
+}
+
+// skipSome writes that down for some of the ticks, and tells whether there may be more.
+func (v *verb) skipSome(ctx context.Context, s *held) (*held, bool, error) {
+	spec := s.schedule.spec
+	if spec.Ticks == nil {
+		return s, false, nil
+	}
+	spec.AfterPause, spec.Spread, spec.Jitter = tick.MissedSkip, 0, 0
+	state := plan.Resume(&spec, s.due.State, s.now).State
+	if state.Next.IsZero() || state.Next.After(s.now) {
+		return s, false, nil
+	}
+	step := plan.Decide(&spec, state, s.now, settleTicks)
+	after, err := v.apply(ctx, &decided{subject: s.subject, step: withoutWake(step)})
+	if err == nil && after.due.State.Decided.Equal(s.due.State.Decided) {
+		err = fmt.Errorf("schedule %q: the ticks of its pause do not end", s.schedule.name)
+	}
+	return after, true, err
 }
 
 // withoutWake has nobody look at a schedule that is paused.
@@ -267,7 +275,8 @@ func (v *verb) pauseRow(ctx context.Context, due store.Due, name string, why Pau
 	return v.audit(ctx, "pause", name, before, map[string]any{"paused": why})
 }
 
-// Resume ends a pause. The schedule's rule for the end of pauses says what becomes of the ticks in between. One that is not paused stays as it is.
+// Resume ends a pause. The schedule's rule for the end of pauses says what becomes of the ticks in between; the next tick of the answer is the first that is to
+// run. ErrRefused if it is not paused.
 func (c *Client) Resume(ctx context.Context, name string) (*Entry, error) {
 	return answer(ctx, c.operate, func(v *verb) (*Entry, error) { return v.resume(ctx, name) })
 }
@@ -281,17 +290,45 @@ func (v *verb) resume(ctx context.Context, name string) (*Entry, error) {
 	s, err := v.find(ctx, name)
 	if unreadable, ok := errors.AsType[*unreadableError](err); ok {
 		if err := v.resumeUnread(ctx, unreadable, name); err != nil {
-			return nil, fmt.Errorf("resume schedule %q: %w", name, err)
+			return nil, err
 		}
 		return v.c.get(ctx, v.tx, name)
 	}
 	if err != nil {
 		return nil, err
 	}
+	if !s.Paused {
+		return nil, notPaused(name)
+	}
 	if err := v.endPause(ctx, s); err != nil {
 		return nil, fmt.Errorf("resume schedule %q: %w", name, err)
 	}
-	return v.c.get(ctx, v.tx, name)
+	entry, err := v.c.get(ctx, v.tx, name)
+	if err != nil || s.schedule.spec.Ticks == nil {
+		return entry, err
+	}
+	entry.NextAt, err = s.firstAfterPause()
+	return entry, err
+}
+
+func notPaused(name string) error {
+	return fmt.Errorf("resume schedule %q: %w: it is not paused", name, ErrRefused)
+}
+
+// firstAfterPause is the first tick that runs if a pause ends now; nil: none is to come.
+func (s *subject) firstAfterPause() (at *time.Time, err error) {
+	defer s.recover(&err)
+	spec := &s.schedule.spec
+	state := plan.Resume(spec, s.due.State, s.now).State
+	first := state.Decided
+	if cut := state.Cut.Add(-time.Microsecond); cut.After(first) {
+		first = cut
+	}
+	t, ok := spec.Ticks.NextRun(first)
+	if !ok || !spec.End.IsZero() && t.At.After(spec.End) {
+		return nil, nil
+	}
+	return utc(&t.At), nil
 }
 
 func (v *verb) endPause(ctx context.Context, s *held) error {
@@ -312,11 +349,15 @@ func (v *verb) endPause(ctx context.Context, s *held) error {
 // resumeUnread ends the pause of a schedule whose ticks only its owner's processes know, if what becomes of those of the pause needs no look at them.
 func (v *verb) resumeUnread(ctx context.Context, unread *unreadableError, name string) error {
 	entry, err := v.c.get(ctx, v.tx, name)
-	if err != nil || entry.PausedAt == nil {
+	if err != nil {
 		return err
 	}
+	if entry.PausedAt == nil {
+		return notPaused(name)
+	}
 	if entry.AfterPause != (Missed{}) && entry.AfterPause != MissedSkip {
-		return fmt.Errorf("%w: which ticks of its pause run says %q, and what they are only the code of %q knows: resume it there", ErrRefused, entry.AfterPause, entry.Owner)
+		return fmt.Errorf("resume schedule %q: %w: which ticks of its pause run says %q, and what they are only the code of %q knows: resume it there",
+			name, ErrRefused, entry.AfterPause, entry.Owner)
 	}
 	now, err := v.c.store.Now(ctx, v.tx)
 	if err != nil {
@@ -333,23 +374,31 @@ func (v *verb) resumeUnread(ctx context.Context, unread *unreadableError, name s
 	return v.audit(ctx, "resume", name, map[string]any{"paused": entry.PausedWhy}, nil)
 }
 
+// Deleted is a schedule as it was.
+type Deleted struct {
+	Entry
+
+	Backfills int `json:"backfills_ended"` // that were running, and have ended with it
+}
+
 // Delete deletes a schedule, with its backfills, and returns what it was. Runs that were started go on; its ticks stay in the table until retention drops
 // them. One that a service declares cannot be deleted by others: the service would make it anew.
-func (c *Client) Delete(ctx context.Context, name string) (*Entry, error) {
-	return answer(ctx, c.operate, func(v *verb) (*Entry, error) { return v.delete(ctx, name) })
+func (c *Client) Delete(ctx context.Context, name string) (*Deleted, error) {
+	return answer(ctx, c.operate, func(v *verb) (*Deleted, error) { return v.delete(ctx, name) })
 }
 
 // DeleteTx deletes a schedule when the caller's transaction commits.
-func (c *Client) DeleteTx(ctx context.Context, tx pgx.Tx, name string) (*Entry, error) {
-	return answer(ctx, c.within(tx), func(v *verb) (*Entry, error) { return v.delete(ctx, name) })
+func (c *Client) DeleteTx(ctx context.Context, tx pgx.Tx, name string) (*Deleted, error) {
+	return answer(ctx, c.within(tx), func(v *verb) (*Deleted, error) { return v.delete(ctx, name) })
 }
 
-func (v *verb) delete(ctx context.Context, name string) (*Entry, error) {
+func (v *verb) delete(ctx context.Context, name string) (*Deleted, error) {
 	id, err := v.c.store.ID(ctx, v.tx, name)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := v.c.store.Lock(ctx, v.tx, id); err != nil { // also one that cannot be read
+	dues, err := v.c.store.Lock(ctx, v.tx, id) // also one that cannot be read
+	if err != nil {
 		return nil, err
 	}
 	entry, err := v.c.get(ctx, v.tx, name)
@@ -361,10 +410,34 @@ func (v *verb) delete(ctx context.Context, name string) (*Entry, error) {
 			return nil, fmt.Errorf("delete schedule %q: %w", name, err)
 		}
 	}
+	if len(dues) == 1 && !dues[0].State.Waiting.IsZero() {
+		t := store.Tick{
+			Schedule: entry.ID, At: dues[0].State.Waiting, Source: store.SourceClock, Outcome: store.Skipped, Reason: reasonDeleted,
+			Actor: v.c.jobs.Actor(ctx),
+		}
+		if n, err := v.c.store.LastN(ctx, v.tx, t.Schedule, t.At); err != nil {
+			return nil, err
+		} else if n > 0 {
+			t.N = n + 1
+		}
+		if err := v.c.store.WriteTicks(ctx, v.tx, []store.Tick{t}); err != nil {
+			return nil, fmt.Errorf("delete schedule %q: %w", name, err)
+		}
+	}
+	deleted := &Deleted{Entry: *entry}
+	backfills, err := v.c.store.Backfills(ctx, v.tx, name, 0, maxLimit)
+	if err != nil {
+		return nil, fmt.Errorf("delete schedule %q: %w", name, err)
+	}
+	for i := range backfills {
+		if backfills[i].Status == store.BackfillRunning {
+			deleted.Backfills++
+		}
+	}
 	if err := v.c.store.Delete(ctx, v.tx, entry.ID); err != nil {
 		return nil, fmt.Errorf("delete schedule %q: %w", name, err)
 	}
-	return entry, v.audit(ctx, "delete", name, entry.Schedule, nil)
+	return deleted, v.audit(ctx, "delete", name, entry.Schedule, nil)
 }
 
 // checkOwner refuses a change of what a service declares to all but that service.

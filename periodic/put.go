@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/periodic/internal/plan"
 )
 
@@ -54,9 +55,9 @@ func (c *Client) Check(s Schedule) error {
 
 // Put stores a schedule, or changes the one of its name. Ticks that are due by then follow the old rules; the next tick is counted from now on. If nothing is
 // different, nothing is changed. A schedule that is paused stays so; its ticks up to now are skipped if it is changed. Errors:
-// *InvalidScheduleError; ErrOwned for a schedule that a service declares.
+// *InvalidScheduleError, also if the flow's project is there and has no such flow, version or node; ErrOwned for a schedule that a service declares.
 func (c *Client) Put(ctx context.Context, s Schedule) (*PutResult, error) {
-	if err := c.settleFirst(ctx, s.Name); err != nil {
+	if err := c.changeFirst(ctx, s, nil); err != nil {
 		return nil, err
 	}
 	return answer(ctx, c.operate, func(v *verb) (*PutResult, error) { return v.put(ctx, s) })
@@ -69,6 +70,35 @@ func (c *Client) PutTx(ctx context.Context, tx pgx.Tx, s Schedule) (*PutResult, 
 
 // settleFirst settles what is due of a schedule in transactions of its own, so that not all of it is in that of the change.
 func (c *Client) settleFirst(ctx context.Context, name string) error {
+	return c.first(ctx, name, func(v *verb, s *held) (again bool, err error) {
+		_, again, err = v.settleSome(ctx, s)
+		return again, err
+	})
+}
+
+// changeFirst is settleFirst for a change, which also has the ticks of a pause skipped. If there is nothing to change, or the change is refused, it
+// skips none.
+func (c *Client) changeFirst(ctx context.Context, to Schedule, code *coded) error {
+	to.normalize()
+	return c.first(ctx, to.Name, func(v *verb, s *held) (again bool, err error) {
+		if !s.Paused {
+			_, again, err = v.settleSome(ctx, s)
+			return again, err
+		}
+		_, same, err := s.compare(to, code)
+		if err != nil || same || c.checkOwner(to.Name, s.schedule.owner) != nil {
+			return false, err
+		}
+		if _, err := c.compileNew(&to, s.schedule.id, s.schedule.createdAt, s.now, code); err != nil {
+			return false, nil //nolint:nilerr // the change itself says so
+		}
+		_, again, err = v.skipSome(ctx, s)
+		return again, err
+	})
+}
+
+// first does some of what has to be done before a change, in one transaction after the other, until there is no more.
+func (c *Client) first(ctx context.Context, name string, some func(v *verb, s *held) (again bool, err error)) error {
 	for again := true; again; {
 		err := c.operate(ctx, func(v *verb) error {
 			again = false
@@ -77,7 +107,7 @@ func (c *Client) settleFirst(ctx context.Context, name string) error {
 				return nil // the verb itself says so
 			}
 			if err == nil {
-				_, again, err = v.settleSome(ctx, s)
+				again, err = some(v, s)
 			}
 			return err
 		})
@@ -98,6 +128,9 @@ func (v *verb) put(ctx context.Context, s Schedule) (*PutResult, error) {
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return nil, err
 	}
+	if err := v.checkFlow(ctx, &s); err != nil {
+		return nil, err
+	}
 	found, err := v.seek(ctx, s.Name)
 	if err != nil {
 		return nil, fmt.Errorf("put schedule %q: %w", s.Name, err)
@@ -111,6 +144,20 @@ func (v *verb) put(ctx context.Context, s Schedule) (*PutResult, error) {
 		return nil, err
 	}
 	return &PutResult{change, *entry}, nil
+}
+
+// checkFlow refuses what a project that is there does not have. One that is not there yet may be pushed before the first tick.
+func (v *verb) checkFlow(ctx context.Context, s *Schedule) error {
+	if v.c.flows == nil || s.Flow == nil || s.Flow.Project == "" || s.Flow.Flow == "" || s.Flow.Version < 0 {
+		return nil
+	}
+	t := s.Flow
+	_, err := v.c.flows.CheckRunTx(ctx, v.tx, flow.RunParams{Project: t.Project, Flow: t.Flow, Version: t.Version, Options: t.Options})
+	_, invalid := errors.AsType[*flow.InvalidOptionsError](err)
+	if invalid || errors.Is(err, flow.ErrNotFound) {
+		return &InvalidScheduleError{s.Name, flowFaults(err)}
+	}
+	return err
 }
 
 // store stores a schedule under its name. found is the one that has it, and is locked; nil: there is none.
@@ -235,21 +282,29 @@ func codeOf(owner, name string, code *coded) *string {
 	return &key
 }
 
-// change changes a schedule that is locked.
-func (v *verb) change(ctx context.Context, found *held, s Schedule, code *coded) (*held, Change, error) {
-	old := found.schedule.schedule
+// compare gives the spec of another schedule of this name, and tells whether that is the one that is stored.
+func (h *held) compare(s Schedule, code *coded) (spec []byte, same bool, err error) {
+	old := h.schedule.schedule
 	old.Name = s.Name
 	before, err := old.encode()
 	if err != nil {
-		return nil, "", err
+		return nil, false, err
 	}
-	spec, err := s.encode()
+	spec, err = s.encode()
+	return spec, err == nil && bytes.Equal(before, spec) && (code != nil) == h.Code, err
+}
+
+// change changes a schedule that is locked.
+func (v *verb) change(ctx context.Context, found *held, s Schedule, code *coded) (*held, Change, error) {
+	spec, same, err := found.compare(s, code)
 	if err != nil {
 		return nil, "", err
 	}
-	if bytes.Equal(before, spec) && (code != nil) == found.Code {
+	if same {
 		return found, Unchanged, nil
 	}
+	old := found.schedule.schedule
+	old.Name = s.Name
 	made, err := v.c.compileNew(&s, found.schedule.id, found.schedule.createdAt, found.now, code)
 	if err != nil {
 		return nil, "", err

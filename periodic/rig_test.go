@@ -163,9 +163,14 @@ func list[T any](t *testing.T, pool *pgxpool.Pool, sql string, args ...any) []T 
 	return v
 }
 
+// exec runs a statement in READ COMMITTED, whatever the default is.
 func exec(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) {
 	t.Helper()
-	if _, err := pool.Exec(t.Context(), sql, args...); err != nil {
+	err := pgx.BeginTxFunc(t.Context(), pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+		_, err := tx.Exec(t.Context(), sql, args...)
+		return err
+	})
+	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
 }

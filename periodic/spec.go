@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/periodic/internal/expr"
 	"github.com/peltonq/pelton/periodic/internal/plan"
 	"github.com/peltonq/pelton/periodic/internal/tick"
@@ -258,8 +259,11 @@ func (c *compiled) targets(f *faults) {
 	}
 }
 
-// check is what the queue would refuse.
+// check is what the queue would refuse, or a flow whatever its project has.
 func (c *compiled) check(queue *jobs.Client) error {
+	if c.schedule.Flow != nil {
+		return flowFaults(c.schedule.Flow.Options.Check())
+	}
 	if c.schedule.Job == nil {
 		return nil
 	}
@@ -268,6 +272,16 @@ func (c *compiled) check(queue *jobs.Client) error {
 		return err
 	}
 	return queue.CheckInsert(j.args, j.opts)
+}
+
+// flowFaults puts the name of the field before each thing that is wrong with a flow.
+func flowFaults(err error) error {
+	if invalid, ok := errors.AsType[*flow.InvalidOptionsError](err); ok {
+		err = invalid.Err
+	}
+	var f faults
+	f.each("flow", err)
+	return errors.Join(f...)
 }
 
 func metadataKeys(metadata []byte) map[string]json.RawMessage {

@@ -14,9 +14,10 @@ import (
 
 // Triggered is what became of a trigger.
 type Triggered struct {
-	Tick  *Tick     `json:"tick"`  // nil: the run waits
-	Waits bool      `json:"waits"` // for the end of the run before, or for a process of the schedule's owner
-	At    time.Time `json:"at"`    // the tick's time
+	Tick  *Tick     `json:"tick"`            // nil: the run waits
+	Waits bool      `json:"waits"`           // for the end of the run before, or for a process of the schedule's owner
+	Owner string    `json:"owner,omitempty"` // the owner, if it waits for a process of it
+	At    time.Time `json:"at"`              // the tick's time
 }
 
 // Trigger starts a run of a schedule now, beside its ticks, paused or not. Its rule for overlaps holds.
@@ -34,7 +35,7 @@ func (v *verb) trigger(ctx context.Context, name string) (*Triggered, error) {
 	s, err := v.find(ctx, name)
 	var t *Triggered
 	if unreadable, ok := errors.AsType[*unreadableError](err); ok {
-		t, err = v.triggerElsewhere(ctx, unreadable.due)
+		t, err = v.triggerElsewhere(ctx, name, unreadable.due)
 	} else if err == nil {
 		t, err = v.triggerNow(ctx, s)
 	}
@@ -74,7 +75,11 @@ func (v *verb) triggerNow(ctx context.Context, s *held) (*Triggered, error) {
 }
 
 // triggerElsewhere has a process of the schedule's owner start the run: only its code can.
-func (v *verb) triggerElsewhere(ctx context.Context, due store.Due) (*Triggered, error) {
+func (v *verb) triggerElsewhere(ctx context.Context, name string, due store.Due) (*Triggered, error) {
+	entry, err := v.c.get(ctx, v.tx, name)
+	if err != nil {
+		return nil, err
+	}
 	facts, err := v.c.store.Facts(ctx, v.tx, due.ID)
 	switch {
 	case err != nil:
@@ -92,7 +97,7 @@ func (v *verb) triggerElsewhere(ctx context.Context, due store.Due) (*Triggered,
 	if err := v.c.store.WriteDue(ctx, v.tx, []store.Written{{Due: due, Wake: now}}); err != nil {
 		return nil, err
 	}
-	return &Triggered{Waits: true, At: due.State.Waiting.UTC()}, nil
+	return &Triggered{Waits: true, Owner: entry.Owner, At: due.State.Waiting.UTC()}, nil
 }
 
 // handTime is a time that no tick of a clock has: those are of whole seconds.

@@ -203,6 +203,14 @@ func TestPauseForHours(t *testing.T) {
 			t.Fatalf("resumed: %+v, %v", resumed, err)
 		}
 		r.fireAll()
+		first := one[time.Time](t, r.pool, `SELECT coalesce(min(t.at), min(d.next_at)) FROM pelton.schedule s JOIN pelton.schedule_due d ON d.schedule_id = s.id
+			LEFT JOIN pelton.schedule_tick t ON t.schedule_id = s.id AND t.outcome = 'fired' WHERE s.name = $1`, name)
+		if !resumed.NextAt.Equal(first) {
+			t.Errorf("%s: the next was to be %v, and the first that runs is %v", name, resumed.NextAt, first)
+		}
+		if _, err := r.Resume(t.Context(), name); !errors.Is(err, ErrRefused) {
+			t.Errorf("%s: resumed again: %v", name, err)
+		}
 		want := map[string]int{"fired": c.fired, "skipped paused": 18 - c.fired}
 		if c.fired == 0 {
 			want = map[string]int{"skipped paused": 18}
@@ -291,6 +299,61 @@ func TestTriggerWaitsForTheEnd(t *testing.T) {
 	pgtest.Eventually(t, patience, func() bool { r.fireAll(); return r.what("reports")["fired"] == 2 }, "the run that waited")
 	if got := one[string](t, r.pool, `SELECT string_agg(source, ' ' ORDER BY at) FROM pelton.schedule_tick`); got != "trigger trigger" {
 		t.Errorf("sources: %s", got)
+	}
+}
+
+// A tick that waits when its schedule is deleted has its row, too.
+func TestDeleteOfWhatWaits(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	s := hourly("reports")
+	s.Overlap = OverlapQueue
+	r.put(s)
+	for _, waits := range []bool{false, true} {
+		if tr, err := r.Trigger(t.Context(), "reports"); err != nil || tr.Waits != waits {
+			t.Fatalf("triggered: %+v, %v", tr, err)
+		}
+	}
+	if _, err := r.Delete(t.Context(), "reports"); err != nil {
+		t.Fatal(err)
+	}
+	got := list[string](t, r.pool, `SELECT concat_ws(' ', outcome, reason) FROM pelton.schedule_tick ORDER BY at`)
+	if !slices.Equal(got, []string{"fired", "skipped deleted"}) {
+		t.Errorf("ticks: %q", got)
+	}
+}
+
+// A change of a schedule that was paused for long has its ticks skipped in transactions of a bounded size.
+func TestEditAfterALongPause(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	phase := time.Unix(0, 0)
+	s := Schedule{Name: "x", Every: Duration(time.Second), Phase: &phase, Job: task("x")}
+	r.put(s)
+	if _, err := r.Pause(t.Context(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, r.pool, `UPDATE pelton.schedule_due SET decided = clock_timestamp() - interval '1 hour', next_at = clock_timestamp() - interval '1 hour'`)
+	s.Every = Duration(2 * time.Second)
+	r.put(s)
+	got := one[string](t, r.pool, `SELECT concat_ws(' ', count(*) BETWEEN 3595 AND 3660, count(DISTINCT xmin::text) >= 4, count(*) FILTER (WHERE reason IS DISTINCT FROM 'paused'))
+		FROM pelton.schedule_tick`)
+	if got != "t t 0" {
+		t.Errorf("all ticks, several transactions, other reasons: %s", got)
+	}
+}
+
+func TestDeleteTellsOfBackfills(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.put(hourly("reports"))
+	r.backfilled("reports", BackfillParams{From: r.yesterday(0), To: r.yesterday(3)})
+	b := r.backfilled("reports", BackfillParams{From: r.yesterday(0), To: r.yesterday(3)})
+	if _, err := r.BackfillCancel(t.Context(), b.ID); err != nil {
+		t.Fatal(err)
+	}
+	if gone, err := r.Delete(t.Context(), "reports"); err != nil || gone.Backfills != 1 { // the one that was running
+		t.Errorf("deleted: %+v, %v", gone, err)
 	}
 }
 

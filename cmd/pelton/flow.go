@@ -234,15 +234,15 @@ func (a *app) flowList() *cobra.Command {
 func (a *app) flowVersions() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
-		Use: "versions [PROJECT]", Short: "List pushed versions, the newest first", Args: arguments(cobra.MaximumNArgs(1)),
+		Use: "versions [PROJECT]", Short: "List pushed versions, the newest first; with --json also the notes of their pushes", Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: brief(func(ctx context.Context, args []string) error {
 			return a.withFlows(ctx, flowSettings{}, func(ctx context.Context, _ database, flows *flow.Client) error {
 				versions, err := flows.Versions(ctx, strings.Join(args, ""), limit)
 				if err != nil {
 					return err
 				}
-				return list(a, "PROJECT VERSION PUSHED BY FORMAT FLOWS FILES BYTES", versions, func(v flow.Version) []any {
-					return []any{v.Project, v.No, moment(v.PushedAt), v.PushedBy, v.Format, v.Flows, v.Files, v.Bytes}
+				return list(a, "PROJECT VERSION PUSHED BY FORMAT FLOWS FILES BYTES NOTES", versions, func(v flow.Version) []any {
+					return []any{v.Project, v.No, moment(v.PushedAt), v.PushedBy, v.Format, v.Flows, v.Files, v.Bytes, len(v.Notes)}
 				})
 			})
 		}),

@@ -71,7 +71,7 @@ func (a *app) flowRerun() *cobra.Command {
 }
 
 func (a *app) flowSucceed() *cobra.Command {
-	return a.flowVerb("succeed RUN NODE", "Have a node that failed or was cancelled count as succeeded", "counts as succeeded", cobra.ExactArgs(2),
+	return a.flowVerb("succeed RUN NODE", "Have a node that failed, was killed or cancelled, or has not started, count as succeeded", "counts as succeeded", cobra.ExactArgs(2),
 		func(ctx context.Context, flows *flow.Client, run int64, nodes []string) error {
 			return flows.MarkSucceeded(ctx, run, nodes[0])
 		})

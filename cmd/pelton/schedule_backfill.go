@@ -50,7 +50,11 @@ and exits with 0 only if every run succeeded.`,
 					zone = e.TimeZone
 				}
 				for flag, text := range map[string]string{"from": from, "to": to} {
-					at, err := parseMoment(flag, text, zone)
+					parse := parseMoment
+					if flag == "to" {
+						parse = parseLast
+					}
+					at, err := parse(flag, text, zone)
 					if err != nil {
 						return err
 					}
@@ -73,7 +77,7 @@ and exits with 0 only if every run succeeded.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&from, "from", "", "first `time`: RFC 3339, or as 2026-11-01 or 2026-11-01T02:00 in the schedule's time zone")
-	f.StringVar(&to, "to", "", "last `time`, itself included")
+	f.StringVar(&to, "to", "", "last `time`, itself included; a date is the end of that day")
 	f.StringVar(&zone, "tz", "", "time `zone` of --from and --to (default: the schedule's)")
 	f.BoolVar(&p.All, "all", false, "also ticks that have run")
 	f.IntVar(&p.Parallel, "parallel", p.Parallel, "at most so many runs at a time")
@@ -97,7 +101,7 @@ func (a *app) waitForBackfill(ctx context.Context, schedules *periodic.Client, b
 		return err
 	}
 	if b.Failed > 0 || b.Status == periodic.BackfillCancelled {
-		return fmt.Errorf("backfill %d is %s, %d of its runs did not succeed; see pelton schedule ticks --backfill %d", b.ID, b.Status, b.Failed, b.ID)
+		return fmt.Errorf("backfill %d is %s, %d of its runs did not succeed; see pelton schedule ticks %s --backfill %d", b.ID, b.Status, b.Failed, shellWord(b.Schedule), b.ID)
 	}
 	return nil
 }

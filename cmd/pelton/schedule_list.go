@@ -67,7 +67,7 @@ func (a *app) scheduleList() *cobra.Command {
 func scheduleCells(e periodic.Entry) []any {
 	last := "-"
 	if t := e.LastTick; t != nil {
-		last = moment(t.At) + " " + outcomeWords(t)
+		last = zonedIn(t.At, e.TimeZone) + " " + outcomeWords(t)
 	}
 	return []any{e.Name, whenWords(&e), targetWords(&e), nextWords(&e), last, stateWords(&e), orDash(e.Owner)}
 }
@@ -84,7 +84,7 @@ func whenWords(e *periodic.Entry) string {
 	case e.Delay != 0:
 		return shortDuration(time.Duration(e.Delay)) + " after the end"
 	case e.At != nil:
-		return "at " + moment(*e.At)
+		return "at " + zonedIn(*e.At, e.TimeZone)
 	}
 	return "a function of " + e.Owner
 }
@@ -119,8 +119,8 @@ func stateWords(e *periodic.Entry) string {
 		return "paused"
 	case e.Failures > 0:
 		return fmt.Sprintf("failing (%d)", e.Failures)
-	case e.NextAt == nil && e.Waiting == nil && e.LiveJob == nil && e.LiveRun == nil:
-		return "over"
+	case e.NextAt == nil && e.Waiting == nil && (e.Delay == 0 || e.EndAt != nil && e.EndAt.Before(time.Now())):
+		return "ended"
 	}
 	return "active"
 }
@@ -154,6 +154,7 @@ func showSchedule(w io.Writer, e *periodic.Entry) {
 			fmt.Fprintf(t, "%s\t%s\n", name, oneLine(value))
 		}
 	}
+	at := func(t time.Time) string { return zonedIn(t, e.TimeZone) }
 	row("schedule", e.Name)
 	row("description", e.Description)
 	row("when", whenWords(e))
@@ -161,15 +162,15 @@ func showSchedule(w io.Writer, e *periodic.Entry) {
 	row("target", targetJSON(e))
 	row("rules", rulesWords(e))
 	row("owner", e.Owner)
-	row("stored", fmt.Sprintf("%s, changed %s, version %d", moment(e.CreatedAt), moment(e.ChangedAt), e.Version))
+	row("stored", fmt.Sprintf("%s, changed %s, version %d", at(e.CreatedAt), at(e.ChangedAt), e.Version))
 	state := stateWords(e)
 	if e.PausedAt != nil {
-		state = fmt.Sprintf("%s since %s by %s", state, moment(*e.PausedAt), orDash(e.PausedBy))
+		state = fmt.Sprintf("%s since %s by %s", state, at(*e.PausedAt), orDash(e.PausedBy))
 	}
 	row("state", state)
 	row("next", nextWords(e))
 	if e.Waiting != nil {
-		row("waits", moment(*e.Waiting)+", for the end of the last run")
+		row("waits", at(*e.Waiting)+", "+waitWords(e))
 	}
 	switch {
 	case e.LiveJob != nil:
@@ -178,7 +179,7 @@ func showSchedule(w io.Writer, e *periodic.Entry) {
 		row("last run", "run "+strconv.FormatInt(*e.LiveRun, 10))
 	}
 	if l := e.LastTick; l != nil {
-		row("last tick", moment(l.At)+" "+outcomeWords(l))
+		row("last tick", at(l.At)+" "+outcomeWords(l))
 	}
 	_ = t.Flush()
 	if e.PausedAt != nil || e.NextAt == nil {
@@ -188,6 +189,14 @@ func showSchedule(w io.Writer, e *periodic.Entry) {
 		fmt.Fprintln(w, "\nto come:")
 		printTicks(w, ticks)
 	}
+}
+
+// waitWords is what a tick that waits may wait for.
+func waitWords(e *periodic.Entry) string {
+	if e.Code && (e.LiveJob == nil || e.Overlap == "") {
+		return "for a process of " + e.Owner
+	}
+	return "for the end of the last run"
 }
 
 // showTicks is how many ticks to come show shows.
@@ -222,10 +231,10 @@ func rulesWords(e *periodic.Entry) string {
 	add(e.Spread != 0, "spread", shortDuration(time.Duration(e.Spread)))
 	add(e.Jitter != 0, "jitter", shortDuration(time.Duration(e.Jitter)))
 	if e.StartAt != nil {
-		add(true, "start", moment(*e.StartAt))
+		add(true, "start", zonedIn(*e.StartAt, e.TimeZone))
 	}
 	if e.EndAt != nil {
-		add(true, "end", moment(*e.EndAt))
+		add(true, "end", zonedIn(*e.EndAt, e.TimeZone))
 	}
 	return strings.Join(words, ", ")
 }

@@ -145,6 +145,31 @@ func zoned(t time.Time) string {
 	return t.Format(time.RFC3339)
 }
 
+// zonedIn is a time in a schedule's zone.
+func zonedIn(t time.Time, zone string) string {
+	loc, err := time.LoadLocation(zone)
+	if err != nil {
+		loc = time.UTC
+	}
+	return zoned(t.In(loc))
+}
+
+// parseLast is parseMoment for the end of a range: a date is the end of that day, but of today what has passed of it.
+func parseLast(flag, text, zone string) (*time.Time, error) {
+	at, err := parseMoment(flag, text, zone)
+	if err != nil || at == nil {
+		return at, err
+	}
+	if _, err := time.Parse(time.DateOnly, text); err != nil {
+		return at, nil
+	}
+	end := at.AddDate(0, 0, 1).Add(-time.Microsecond)
+	if passed := time.Now().Add(-time.Second); at.Before(passed) && end.After(passed) { // clocks differ by a little
+		end = passed
+	}
+	return &end, nil
+}
+
 // parseMoment reads a time in a zone: RFC 3339, a date, or a date with a time of day; nil if the text is empty.
 func parseMoment(flag, text, zone string) (*time.Time, error) {
 	if text == "" {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -203,10 +202,8 @@ func (a *app) hintTarget(ctx context.Context, db database, flows *flow.Client, s
 		a.hintWorked(ctx, db.client, s.Job.Kind)
 		return
 	}
-	entries, err := flows.Flows(ctx, s.Flow.Project)
-	is := func(e flow.Entry) bool { return e.Project == s.Flow.Project && e.Flow == s.Flow.Flow }
-	if errors.Is(err, flow.ErrNotFound) || err == nil && !slices.ContainsFunc(entries, is) {
-		fmt.Fprintf(a.stderr, "pelton: there is no flow %s/%s: until it is pushed, the schedule's ticks fail\n", s.Flow.Project, s.Flow.Flow)
+	if _, err := flows.Flows(ctx, s.Flow.Project); errors.Is(err, flow.ErrNotFound) {
+		fmt.Fprintf(a.stderr, "pelton: there is no project %s: until it is pushed, the schedule's ticks fail\n", s.Flow.Project)
 	}
 }
 
@@ -225,14 +222,10 @@ func putWords(r *periodic.PutResult) string {
 	return words
 }
 
-// nextWords is a schedule's next tick, in its zone if that is not UTC.
+// nextWords is a schedule's next tick.
 func nextWords(e *periodic.Entry) string {
 	if e.NextAt == nil {
 		return "-"
 	}
-	loc, err := time.LoadLocation(e.TimeZone)
-	if err != nil || loc == time.UTC {
-		return moment(*e.NextAt)
-	}
-	return zoned(e.NextAt.In(loc))
+	return zonedIn(*e.NextAt, e.TimeZone)
 }

@@ -139,11 +139,24 @@ func TestSchedulesFromTheCommandLine(t *testing.T) {
 	if got := s.ok("schedule", "list"); !strings.Contains(got, "30 2 * * * America/New_York") || !strings.Contains(got, "every 1s") {
 		t.Errorf("list: %s", got)
 	}
+	s.fails(exitRefused, "is not paused", "schedule", "resume", "nightly")
 	if got := s.object("schedule", "resume", "second"); got["paused_at"] != nil || got["next_at"] == nil {
 		t.Errorf("resume: %v", got)
 	}
 	triggered := as[map[string]any](t, s.object("schedule", "trigger", "nightly")["tick"])
 	s.waitState(fmt.Sprint(triggered["job_id"]), "completed")
+	s.ok("schedule", "put", "long", "--cron", "@yearly", "--tz", "Asia/Tokyo", "--overlap", "skip", "--kind", "nobody_works_this")
+	if got := s.ok("schedule", "trigger", "long"); !strings.Contains(got, "job ") {
+		t.Errorf("trigger: %s", got)
+	}
+	s.fails(exitRefused, "skipped (overlap)", "schedule", "trigger", "long")
+	for _, args := range [][]string{{"list", "long"}, {"show", "long"}, {"ticks", "long"}} {
+		if got := s.ok(append([]string{"schedule"}, args...)...); !strings.Contains(got, "+09:00") || strings.Contains(got, "Z ") {
+			t.Errorf("%v is not in the schedule's zone: %s", args, got)
+		}
+	}
+	s.ok("schedule", "put", "once", "--at", time.Now().Add(time.Second).Format(time.RFC3339Nano), "--kind", "noop")
+	pgtest.Eventually(t, patience, func() bool { return strings.Contains(s.ok("schedule", "list", "once"), " ended") }, "the one-time schedule to have ended")
 	s.ok("schedule", "delete", "second")
 	audited := fmt.Sprint(s.lines("audit", "list", "--target", "schedule second"))
 	for _, action := range []string{"schedule.put", "schedule.pause", "schedule.resume", "schedule.delete"} {
@@ -175,19 +188,30 @@ func TestBackfillFromTheCommandLine(t *testing.T) {
 	launch(t, []string{"DATABASE_URL=" + s.url}, append([]string{"server", "--worker", "--listen", "", "--json"}, quick...)...).started()
 	s.ok("schedule", "put", "daily", "--cron", "30 2 * * *", "--tz", "America/New_York", "--kind", "noop")
 	done := s.object("schedule", "backfill", "daily", "--from", "2026-03-07", "--to", "2026-03-10", "--parallel", "2")
-	if done["status"] != "completed" || fmt.Sprint(done["succeeded"]) != "3" { // on the 10th there is none by 0:00
+	if done["status"] != "completed" || fmt.Sprint(done["succeeded"]) != "4" { // all of the 10th too
 		t.Errorf("backfill: %v", done)
 	}
-	if got := s.ok("schedule", "ticks", "daily", "--source", "backfill"); !strings.Contains(got, "2026-03-08T07:00:00Z") || !strings.Contains(got, "moved") {
+	if got := s.ok("schedule", "ticks", "daily", "--source", "backfill"); !strings.Contains(got, "2026-03-08T03:00:00-04:00") || !strings.Contains(got, "moved") {
 		t.Errorf("ticks: %s", got)
 	}
 	s.ok("schedule", "put", "fails", "--cron", "@daily", "--kind", "command", "--args", `{"command":"false"}`, "--max-attempts", "1")
-	s.fails(exitFailed, "2 of its runs did not succeed", "schedule", "backfill", "fails", "--from", "2026-01-01", "--to", "2026-01-02")
+	s.fails(exitFailed, "2 of its runs did not succeed; see pelton schedule ticks fails --backfill 2", "schedule", "backfill", "fails", "--from", "2026-01-01", "--to", "2026-01-02")
+	for since, want := range map[string]int{"2026-03-09": 2, "2026-03-09T02:29": 2, "2026-03-09T02:31": 1, "2026-03-09T06:31:00Z": 1, "2h": 0} {
+		if got := s.lines("schedule", "ticks", "daily", "--source", "backfill", "--since", since); len(got) != want {
+			t.Errorf("since %s: %d ticks, want %d: %v", since, len(got), want, got)
+		}
+	}
 	id := strings.TrimSpace(s.ok("schedule", "backfill", "daily", "--from", "2026-01-01", "--to", "2026-06-01", "--all", "--no-wait"))
 	if got := s.object("schedule", "backfill", "cancel", id); got["status"] != "cancelled" && got["status"] != "completed" {
 		t.Errorf("cancel: %v", got)
 	}
-	if got := s.lines("schedule", "backfill", "list", "daily"); len(got) != 2 {
+	zone, err := time.LoadLocation("America/New_York")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().In(zone)
+	s.ok("schedule", "backfill", "daily", "--from", now.AddDate(0, 0, -2).Format(time.DateOnly), "--to", now.Format(time.DateOnly), "--no-wait") // what has passed of today
+	if got := s.lines("schedule", "backfill", "list", "daily"); len(got) != 3 {
 		t.Errorf("list: %v", got)
 	}
 }
@@ -302,13 +326,29 @@ func TestScheduleOfAFlow(t *testing.T) {
 	launch(t, []string{"DATABASE_URL=" + s.url}, append([]string{"server", "--worker", "--listen", "", "--json", "--files-dir", t.TempDir()}, quick...)...).started()
 	s.ok("flow", "push", project(t, "nodes:\n  - {name: a, type: command, config: {command: 'echo ${schedule.name} at ${schedule.time} for ${day}'}}\n"), "--project", "p")
 	s.ok("schedule", "put", "f", "--cron", "0 3 * * *", "--tz", "Europe/Berlin", "--flow", "p/f", "--param", "day=today")
-	s.ok("schedule", "backfill", "f", "--from", "2026-07-01", "--to", "2026-07-02")
+	s.ok("schedule", "backfill", "f", "--from", "2026-07-01", "--to", "2026-07-01")
 	run := fmt.Sprint(s.lines("schedule", "ticks", "f")[0]["run_id"])
 	if got := s.ok("flow", "logs", run, "a"); got != "f at 2026-07-01T03:00:00+02:00 for today\n" {
 		t.Errorf("the node printed %q", got)
 	}
-	if r := s.try("", "schedule", "put", "lost", "--cron", "@daily", "--flow", "p/nobody"); r.code != exitOK || !strings.Contains(r.err, "there is no flow p/nobody") {
+	if r := s.try("", "schedule", "put", "lost", "--cron", "@daily", "--flow", "later/nobody"); r.code != exitOK || !strings.Contains(r.err, "there is no project later") {
 		t.Errorf("a schedule of a flow that is not there: %+v", r)
 	}
-	s.fails(exitFailed, "no flow", "schedule", "trigger", "lost")
+	s.fails(exitFailed, "no project", "schedule", "trigger", "lost")
+	for says, args := range map[string][]string{
+		`concurrent "bogus"`:         {"--concurrent", "bogus"},
+		`failure action "bogus"`:     {"--on-failure", "bogus"},
+		`cancelled end node "bogus"`: {"--on-cancelled-end", "bogus"},
+		`"bogus" is neither`:         {"--notify-failure", "bogus"},
+		"flow: job priority 9":       {"--job-priority", "9"},
+		`queue "Bad Q"`:              {"--queue", "Bad Q"},
+		"the engine's own":           {"--param", "azkaban.flow.x=1"},
+		"no version 7":               {"--version", "7"},
+		`no node "b"`:                {"--disable", "b"},
+	} {
+		s.fails(exitUsage, says, append([]string{"schedule", "put", "bad", "--cron", "@daily", "--flow", "p/f"}, args...)...)
+	}
+	s.fails(exitUsage, `no flow "nobody"`, "schedule", "put", "bad", "--cron", "@daily", "--flow", "p/nobody")
+	s.fails(exitUsage, `concurrent "bogus"`, "schedule", "put", "bad", "--cron", "@daily", "--flow", "later/f", "--concurrent", "bogus")
+	s.fails(exitNotFound, "bad", "schedule", "show", "bad")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,11 +46,29 @@ func (a *app) scheduleResume() *cobra.Command {
 }
 
 func (a *app) scheduleDelete() *cobra.Command {
-	return a.scheduleVerb("delete", "Delete a schedule; what it started goes on",
-		func(ctx context.Context, c *periodic.Client, name string) (*periodic.Entry, error) {
-			return c.Delete(ctx, name)
-		},
-		func(*periodic.Entry) string { return "is deleted" })
+	return &cobra.Command{
+		Use: "delete NAME", Short: "Delete a schedule, with its backfills; what it started goes on", Args: arguments(cobra.ExactArgs(1)),
+		RunE: brief(func(ctx context.Context, args []string) error {
+			return a.withSchedules(ctx, func(ctx context.Context, schedules *periodic.Client) error {
+				d, err := schedules.Delete(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				return a.document(d, func(w io.Writer) { fmt.Fprintf(w, "schedule %s is deleted%s\n", d.Name, endedBackfills(d.Backfills)) })
+			})
+		}),
+	}
+}
+
+// endedBackfills says how many backfills have ended with their schedule.
+func endedBackfills(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "; 1 backfill ends with it: what it has started goes on"
+	}
+	return fmt.Sprintf("; %d backfills end with it: what they have started goes on", n)
 }
 
 func (a *app) scheduleTrigger() *cobra.Command {
@@ -64,8 +83,12 @@ func (a *app) scheduleTrigger() *cobra.Command {
 				if err := a.document(r, func(w io.Writer) { fmt.Fprintf(w, "schedule %s: %s\n", args[0], triggerWords(r)) }); err != nil {
 					return err
 				}
-				if r.Tick != nil && r.Tick.Outcome == periodic.TickFailed {
+				switch {
+				case r.Tick == nil:
+				case r.Tick.Outcome == periodic.TickFailed:
 					return fmt.Errorf("the run could not be started: %s: %s", r.Tick.Reason, r.Tick.Note)
+				case r.Tick.Outcome == periodic.TickSkipped:
+					return refused(fmt.Errorf("schedule %s starts no run now: %s", args[0], outcomeWords(r.Tick)))
 				}
 				return nil
 			})
@@ -75,6 +98,8 @@ func (a *app) scheduleTrigger() *cobra.Command {
 
 func triggerWords(r *periodic.Triggered) string {
 	switch {
+	case r.Waits && r.Owner != "":
+		return "the run waits for a process of " + r.Owner
 	case r.Waits:
 		return "the run waits for the end of the last one"
 	case r.Tick.JobID != nil:
@@ -104,19 +129,24 @@ func (a *app) scheduleTicks() *cobra.Command {
 			if err := wordFlag("source", source, periodic.Sources()); err != nil {
 				return err
 			}
-			if p.Since, err = parsePast(since); err != nil {
-				return err
-			}
-			if p.Until, err = parsePast(until); err != nil {
-				return err
-			}
 			p.Limit, p.Outcome, p.Source = limit, periodic.Outcome(outcome), periodic.Source(source)
 			return a.withSchedules(ctx, func(ctx context.Context, schedules *periodic.Client) error {
+				e, err := schedules.Get(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				if p.Since, err = parsePastIn("since", since, e.TimeZone); err != nil {
+					return err
+				}
+				if p.Until, err = parsePastIn("until", until, e.TimeZone); err != nil {
+					return err
+				}
 				result, err := schedules.Ticks(ctx, args[0], p)
 				if err != nil {
 					return err
 				}
-				if err := list(a, "AT N SOURCE OUTCOME REASON RUN DECIDED NOTE", result.Ticks, tickCells); err != nil {
+				cells := func(t periodic.Tick) []any { return tickCells(t, e.TimeZone) }
+				if err := list(a, "AT N SOURCE OUTCOME REASON RUN DECIDED NOTE", result.Ticks, cells); err != nil {
 					return err
 				}
 				if result.Cursor != "" {
@@ -130,11 +160,23 @@ func (a *app) scheduleTicks() *cobra.Command {
 	f.StringVar(&outcome, "outcome", "", "only fired, skipped or failed ones")
 	f.StringVar(&source, "source", "", "only those of the clock, by trigger, or of a backfill")
 	f.Int64Var(&p.Backfill, "backfill", 0, "only those of this backfill")
-	f.StringVar(&since, "since", "", "only from this time on: RFC 3339, or a duration back as 2h")
+	f.StringVar(&since, "since", "", "only from this time on: RFC 3339, a date or a date and time in the schedule's time zone, or a duration back as 2h")
 	f.StringVar(&until, "until", "", "only before this time: the same")
 	f.StringVar(&p.After, "after", "", "continue a list: the `CURSOR` that it printed on stderr")
 	f.IntVar(&limit, "limit", limit, "at most so many, 1 to 10,000")
 	return cmd
+}
+
+// parsePastIn is parseMoment, and takes a duration back from now too; empty is the zero time.
+func parsePastIn(flag, text, zone string) (time.Time, error) {
+	if d, err := time.ParseDuration(strings.TrimPrefix(text, "-")); err == nil {
+		return time.Now().Add(-d), nil
+	}
+	at, err := parseMoment(flag, text, zone)
+	if err != nil || at == nil {
+		return time.Time{}, err
+	}
+	return *at, nil
 }
 
 // wordFlag refuses a word that a flag does not know.
@@ -149,7 +191,7 @@ func wordFlag[W ~string](flag, word string, known []W) error {
 	return oneOf("--"+flag, word, words)
 }
 
-func tickCells(t periodic.Tick) []any {
+func tickCells(t periodic.Tick, zone string) []any {
 	run := "-"
 	switch {
 	case t.JobID != nil:
@@ -161,5 +203,5 @@ func tickCells(t periodic.Tick) []any {
 	if t.Wall != nil {
 		note = "wall " + t.Wall.Format(time.DateTime) + " " + note
 	}
-	return []any{moment(t.At), t.N, t.Source, t.Outcome, orDash(t.Reason), run, moment(t.DecidedAt), note}
+	return []any{zonedIn(t.At, zone), t.N, t.Source, t.Outcome, orDash(t.Reason), run, zonedIn(t.DecidedAt, zone), note}
 }

@@ -60,8 +60,8 @@ func (c *Client) Rerun(ctx context.Context, run int64, nodes ...string) error {
 	return c.ask(ctx, run, actRerun, ended, nodes)
 }
 
-// MarkSucceeded has a node that has failed, was killed or was cancelled count as succeeded; what waits for it starts. A run that had
-// ended goes on as by Retry.
+// MarkSucceeded has a node that has failed, was killed or cancelled, or has not started, count as succeeded; what waits for it starts. A run
+// that had ended goes on as by Retry.
 func (c *Client) MarkSucceeded(ctx context.Context, run int64, node string) error {
 	return c.ask(ctx, run, actSucceed, either, []string{node})
 }

@@ -342,7 +342,7 @@ func TestNoticesAndSLA(t *testing.T) {
 	var got []string
 	alerted := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		var n struct{ Event, Node, Status string }
+		var n struct{ Event, Node, Status, Detail string }
 		body, _ := io.ReadAll(r.Body)
 		if err := json.Unmarshal(body, &n); err != nil {
 			t.Error(err)
@@ -351,6 +351,7 @@ func TestNoticesAndSLA(t *testing.T) {
 		defer mu.Unlock()
 		got = append(got, strings.TrimSpace(n.Event+" "+n.Node))
 		if n.Event == "sla_missed" {
+			got[len(got)-1] += ": " + n.Detail
 			close(alerted)
 		}
 	}))
@@ -382,7 +383,7 @@ func TestNoticesAndSLA(t *testing.T) {
 	}, "notices of the limit that was missed and of the failure")
 	mu.Lock()
 	slices.Sort(got)
-	equal(t, "notices", strings.Join(got, ", "), "failed, first_failure a, sla_missed a")
+	equal(t, "notices", strings.Join(got, ", "), "failed, first_failure a, sla_missed a: it was to end within 300ms, and has not ended")
 	mu.Unlock()
 	limited := h.start("f", flow.Options{SLAs: []flow.SLA{{Node: "a", Within: flow.Duration(200 * time.Millisecond), Kill: true}}})
 	equal(t, "with a node that was killed", h.ended(limited), "FAILED: a=FAILED b=CANCELLED c=CANCELLED")

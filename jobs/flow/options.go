@@ -130,8 +130,55 @@ const (
 	maxParamBytes = 1 << 20 // of all parameters together
 )
 
+// Check tells everything that is wrong with the options whatever the flow is, an *InvalidOptionsError.
+func (o *Options) Check() error {
+	if err := joined(o.faults()); err != nil {
+		return &InvalidOptionsError{err}
+	}
+	return nil
+}
+
 // validate joins everything that is wrong with the options for this flow.
 func (o *Options) validate(g *graph.Flow) error {
+	return joined(append(o.faults(), o.nodeFaults(g)...))
+}
+
+func joined(faults []error) error {
+	slices.SortFunc(faults, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(faults...)
+}
+
+// nodeFaults are nodes that the options name and the flow has not.
+func (o *Options) nodeFaults(g *graph.Flow) []error {
+	var faults []error
+	known := make(map[string]int, len(g.Nodes))
+	for i := range g.Nodes {
+		known[g.Nodes[i].Path] = i
+	}
+	node := func(what, path string) {
+		if reason := noNode(g, known, path); reason != "" {
+			faults = append(faults, fmt.Errorf("%s: %s", what, reason))
+		}
+	}
+	for path := range o.NodeParams {
+		node("parameters of a node", path)
+	}
+	for _, path := range o.Disabled {
+		node("disabled node", path)
+	}
+	for _, s := range o.SLAs {
+		if s.Node != "" {
+			node("SLA", s.Node)
+		}
+		if i := g.Find(s.Node); i >= 0 && g.Nodes[i].Type == graph.TypeFlow {
+			faults = append(faults, fmt.Errorf("SLA of %q, an embedded flow: want one of the run, or of a node that is a job", s.Node))
+		}
+	}
+	return faults
+}
+
+// faults are what is wrong whatever the flow is.
+func (o *Options) faults() []error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	size := 0
@@ -147,24 +194,11 @@ func (o *Options) validate(g *graph.Flow) error {
 		}
 	}
 	check("", o.Params)
-	known := make(map[string]int, len(g.Nodes))
-	for i := range g.Nodes {
-		known[g.Nodes[i].Path] = i
-	}
-	node := func(what, path string) {
-		if reason := noNode(g, known, path); reason != "" {
-			fault("%s: %s", what, reason)
-		}
-	}
 	for path, params := range o.NodeParams {
-		node("parameters of a node", path)
 		check("node "+path+": ", params)
 	}
 	if size > maxParamBytes {
 		fault("parameters are %d bytes together, over the limit of %d", size, maxParamBytes)
-	}
-	for _, path := range o.Disabled {
-		node("disabled node", path)
 	}
 	if !slices.Contains([]OnFailure{"", FinishCurrent, CancelAll, FinishPossible}, o.OnFailure) {
 		fault("failure action %q: want %s, %s or %s", o.OnFailure, FinishCurrent, CancelAll, FinishPossible)
@@ -187,12 +221,6 @@ func (o *Options) validate(g *graph.Flow) error {
 		fault("job priority %d: want 1 to 4", o.JobPriority)
 	}
 	for _, s := range o.SLAs {
-		if s.Node != "" {
-			node("SLA", s.Node)
-		}
-		if i := g.Find(s.Node); i >= 0 && g.Nodes[i].Type == graph.TypeFlow {
-			fault("SLA of %q, an embedded flow: want one of the run, or of a node that is a job", s.Node)
-		}
 		if s.Within <= 0 || time.Duration(s.Within) > 366*24*time.Hour {
 			fault("SLA within %v: want a time above zero and below a year", time.Duration(s.Within))
 		}
@@ -205,8 +233,7 @@ func (o *Options) validate(g *graph.Flow) error {
 			faults = append(faults, err)
 		}
 	}
-	slices.SortFunc(faults, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return errors.Join(faults...)
+	return faults
 }
 
 // checkTarget tells whether somebody can be told there.

@@ -234,8 +234,11 @@ func TestQueueBesidePipelines(t *testing.T) {
 	h.push(yaml(t, "nodes: [{name: a, type: test}]"))
 	runs := []int64{h.start("f", flow.Options{})}
 	for _, o := range []flow.Options{
-		{Concurrent: flow.Queue}, {Concurrent: flow.Pipeline1},
-		{Concurrent: flow.Queue, Priority: 9}, {Concurrent: flow.Pipeline2}, {Concurrent: flow.Pipeline3},
+		{Concurrent: flow.Queue},
+		{Concurrent: flow.Pipeline1},
+		{Concurrent: flow.Queue, Priority: 9},
+		{Concurrent: flow.Pipeline2},
+		{Concurrent: flow.Pipeline3},
 	} {
 		runs = append(runs, h.start("f", o))
 	}

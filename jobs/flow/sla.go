@@ -92,14 +92,17 @@ func (s *step) alert(ctx context.Context, sla SLA, n int) {
 	if !sla.Alert {
 		return
 	}
-	want, node, status := "end", "", s.l.machine.Run().Status
+	want, node, is := "end", "", "is "+s.l.machine.Run().Status.String()
 	if sla.Succeed {
 		want = "succeed"
 	}
 	if n != decide.None {
-		node, status = s.l.machine.Path(n), s.l.machine.Node(n).Status
+		node, is = s.l.machine.Path(n), "is "+s.l.machine.Node(n).Status.String()
+		if s.l.machine.Node(n).Status == decide.Queued { // also while its job runs
+			is = "has not ended"
+		}
 	}
-	s.notify(notice.SLAMissed, node, fmt.Sprintf("it was to %s within %v, and is %s", want, time.Duration(sla.Within), status), s.failureTargets(ctx))
+	s.notify(notice.SLAMissed, node, fmt.Sprintf("it was to %s within %v, and %s", want, time.Duration(sla.Within), is), s.failureTargets(ctx))
 }
 
 // late tells whether a node that has ended took longer than it was to, also if it was killed for that before the alert's time had come.

@@ -59,6 +59,19 @@ func (c *Client) RunTx(ctx context.Context, tx pgx.Tx, p RunParams) (int64, erro
 	return run, nil
 }
 
+// CheckRunTx tells for what Run would refuse a run at any time: a version, a flow or a node that there is not, or options. False: there is no such project, so
+// nobody can tell. It takes no locks.
+func (c *Client) CheckRunTx(ctx context.Context, tx pgx.Tx, p RunParams) (known bool, err error) {
+	if _, err := c.store.Version(ctx, tx, p.Project, 0); err != nil {
+		if errors.Is(err, ErrNotFound) {
+			return false, p.Options.Check()
+		}
+		return false, err
+	}
+	_, _, err = c.wanted(ctx, tx, p)
+	return true, err
+}
+
 // Hint tells schedulers that runs have something to do.
 func (c *Client) Hint(ctx context.Context) { c.hint(ctx) }
 
@@ -73,19 +86,12 @@ func (c *Client) runTx(ctx context.Context, tx pgx.Tx, p RunParams) (int64, erro
 	if err != nil {
 		return 0, notFound(err, "there is no project %q", p.Project)
 	}
-	version, err := c.store.Version(ctx, tx, p.Project, p.Version)
+	version, plan, err := c.wanted(ctx, tx, p)
 	if err != nil {
-		return 0, notFound(err, "project %q has no version %d", p.Project, p.Version)
-	}
-	plan, err := c.plan(ctx, tx, version.ID, p.Flow)
-	if err != nil {
-		return 0, notFound(err, "version %d of project %q has no flow %q", version.No, p.Project, p.Flow)
+		return 0, err
 	}
 	g := plan.Flow()
 	o := p.Options
-	if err := o.validate(g); err != nil {
-		return 0, &InvalidOptionsError{err}
-	}
 	live, err := c.store.LiveRuns(ctx, tx, project, p.Flow)
 	if err != nil {
 		return 0, err
@@ -114,6 +120,22 @@ func (c *Client) runTx(ctx context.Context, tx pgx.Tx, p RunParams) (int64, erro
 	return run, c.store.Audit(ctx, tx, r.By, "flow.run", runTarget(run), nil, map[string]any{
 		"project": p.Project, "flow": p.Flow, "version": version.No, "options": o,
 	})
+}
+
+// wanted is the flow that is to run, in a project that there is, with options that are checked.
+func (c *Client) wanted(ctx context.Context, tx pgx.Tx, p RunParams) (store.Version, *plan, error) {
+	version, err := c.store.Version(ctx, tx, p.Project, p.Version)
+	if err != nil {
+		return version, nil, notFound(err, "project %q has no version %d", p.Project, p.Version)
+	}
+	made, err := c.plan(ctx, tx, version.ID, p.Flow)
+	if err != nil {
+		return version, nil, notFound(err, "version %d of project %q has no flow %q", version.No, p.Project, p.Flow)
+	}
+	if err := p.Options.validate(made.Flow()); err != nil {
+		return version, nil, &InvalidOptionsError{err}
+	}
+	return version, made, nil
 }
 
 const defaultPriority = 5

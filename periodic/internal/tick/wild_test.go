@@ -74,7 +74,7 @@ func TestWildZones(t *testing.T) {
 			thrice = thrice || passes[tick.Local] == 3
 		}
 	})
-	if !thrice {
+	if !thrice && !testing.Short() { // with a fifth of the draws it may be so
 		t.Error("no clock showed a time three times")
 	}
 }

@@ -140,11 +140,12 @@ func (m *Machine) close(scope int) {
 		return
 	}
 	reason := ""
-	if m.timedOut(scope) {
+	switch {
+	case m.timedOut(scope):
 		reason = m.nodes[scope].Reason
-	} else if status == Failed {
+	case status == Failed:
 		reason = fmt.Sprintf("%d of %d nodes in it failed", m.counts[scope].failing, len(m.contents(scope)))
-	} else if status == Killed {
+	case status == Killed:
 		reason = cmpOr(m.whyStopped(scope), m.whyOver(scope, status))
 	}
 	outputs, note := m.collect(scope)

@@ -46,7 +46,9 @@ func Resolve(scopes Scopes) (map[string]string, error) {
 	for _, name := range slices.Sorted(maps.Keys(r.texts)) {
 		value, err := r.value(name)
 		if err != nil {
-			faults = append(faults, err)
+			if !r.told(err) {
+				faults = append(faults, err)
+			}
 			if len(faults) == maxFaults {
 				break
 			}
@@ -79,6 +81,23 @@ type resolver struct {
 	replaced map[string]string // ${} put in, arithmetic not done yet
 	kept     int               // bytes of replaced
 	chain    []string          // the names that are being replaced
+	circles  map[string]bool   // names on cycles that were found
+}
+
+// told tells whether an error is about a cycle that another parameter led to already.
+func (r *resolver) told(err error) bool {
+	cycle, ok := errors.AsType[*CycleError](err)
+	if !ok {
+		return false
+	}
+	known := r.circles[cycle.Chain[0]]
+	if r.circles == nil {
+		r.circles = map[string]bool{}
+	}
+	for _, name := range cycle.Chain {
+		r.circles[name] = true
+	}
+	return known
 }
 
 func newResolver(scopes Scopes) *resolver {

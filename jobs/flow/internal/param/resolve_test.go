@@ -75,6 +75,10 @@ func TestResolveFaults(t *testing.T) {
 	if !errors.As(err, &undefined) || undefined.Name != "x" || !errors.As(err, &cycle) {
 		t.Errorf("both faults at once: %v", err)
 	}
+	_, err = Resolve(one(map[string]string{"a": "${b}", "b": "${c}", "c": "${a}", "d": "${b}", "e": "${f}", "f": "${e} ${a}"}))
+	if text := fmt.Sprint(err); strings.Count(text, "in a circle") != 2 || !strings.Contains(text, "(a -> b -> c -> a)") || !strings.Contains(text, "(e -> f -> e)") {
+		t.Errorf("two cycles and who leads there: %v", err)
+	}
 }
 
 // TestResolveBounded: texts that double themselves end in an error, quickly, as do chains without end.

@@ -199,7 +199,9 @@ func TestSweepKeepsWhatRunsNeed(t *testing.T) {
 	if got := left(); got != "2 4, 3, 1" {
 		t.Errorf("left %s while the run lives, want versions 2 and 4, 3 contents, 1 node", got)
 	}
-	err = s.Tx(t.Context(), func(tx pgx.Tx) error { return s.WriteRun(t.Context(), tx, run, "SUCCEEDED", nil, true, true, time.Now()) })
+	err = s.Tx(t.Context(), func(tx pgx.Tx) error {
+		return s.WriteRun(t.Context(), tx, run, "SUCCEEDED", nil, true, true, time.Now())
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

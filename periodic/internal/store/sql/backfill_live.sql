@@ -3,7 +3,8 @@
 SELECT l.tick, coalesce(j.created_at, r.created_at),
     CASE WHEN l.job_id IS NOT NULL
         THEN j.id IS NULL OR coalesce(a.outcome IN ('completed', 'cancelled', 'discarded'), false)
-            OR pelton.voided(l.job_id, coalesce(a.run, 0) + 1) IN ('cancelled', 'deleted') AND NOT pelton.is_leased(l.job_id, coalesce(a.run, 0) + 1)
+            OR coalesce(pelton.voided(l.job_id, coalesce(a.run, 0) + 1) IN ('cancelled', 'deleted'), false) -- NULL: nothing voids it
+                AND NOT pelton.is_leased(l.job_id, coalesce(a.run, 0) + 1)
         ELSE r.id IS NULL OR r.ended_at IS NOT NULL END,
     coalesce(a.outcome = 'completed', r.status = 'SUCCEEDED', false)
 FROM pelton.schedule_backfill_live l
