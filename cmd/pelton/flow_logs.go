@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,7 +23,7 @@ func (a *app) flowLogs() *cobra.Command {
 		Use:   "logs RUN [NODE]",
 		Short: "Print what the nodes of a run printed",
 		Long: `Print what the nodes of a run printed, each under its name, in the order in which they started; or that of one node alone, byte for
-byte; of all attempts. --follow goes on until the run, or the node, has ended, and prints nodes that run side by side as they print
+byte, and of an embedded flow or a for_each those in it; of all attempts. --follow goes on until the run, or the node, has ended, and prints nodes that run side by side as they print
 their lines.`,
 		Args: arguments(cobra.RangeArgs(1, 2)),
 		RunE: brief(func(ctx context.Context, args []string) error {
@@ -39,7 +40,7 @@ their lines.`,
 				node = args[1]
 			}
 			return a.withFlows(ctx, flowSettings{}, func(ctx context.Context, db database, flows *flow.Client) error {
-				p := &nodeLogs{a: a, db: db, flows: flows, run: run, node: node, flags: f, options: options, printed: map[jobRun]bool{}, over: map[int64]bool{}, followed: map[int64]bool{}}
+				p := &nodeLogs{a: a, db: db, flows: flows, run: run, node: node, several: node == "", flags: f, options: options, printed: map[jobRun]bool{}, over: map[int64]bool{}, followed: map[int64]bool{}}
 				return p.print(ctx)
 			})
 		}),
@@ -59,7 +60,8 @@ type nodeLogs struct {
 	db      database
 	flows   *flow.Client
 	run     int64
-	node    string // empty: all
+	node    string // empty: all; of an embedded flow or a for_each: whatever is in it
+	several bool   // there may be more nodes than one
 	flags   logFlags
 	options joblog.Options
 	printed map[jobRun]bool
@@ -106,7 +108,11 @@ func (p *nodeLogs) rounds(ctx context.Context, fail context.CancelCauseFunc) err
 		}
 		if ended || !p.flags.follow {
 			if len(p.printed) == 0 && !p.a.json {
-				fmt.Fprintf(p.a.stderr, "pelton: nothing of run %d has a job that began\n", p.run)
+				what := "nothing"
+				if p.node != "" {
+					what = "nothing of node " + p.node
+				}
+				fmt.Fprintf(p.a.stderr, "pelton: %s of run %d has a job that began\n", what, p.run)
 			}
 			return context.Cause(ctx)
 		}
@@ -123,13 +129,13 @@ func (p *nodeLogs) chosen(r *flow.RunDetail) (nodes []flow.NodeRow, ended bool, 
 	ended = r.EndedAt != nil
 	found := p.node == ""
 	for _, n := range r.Nodes {
-		if p.node != "" && n.Path != p.node {
+		itself := n.Path == p.node
+		if p.node != "" && !itself && !strings.HasPrefix(n.Path, p.node+":") && !strings.HasPrefix(n.Path, p.node+"[") {
 			continue
 		}
-		found = true
-		if p.node != "" && n.EndedAt != nil {
-			ended = true
-		}
+		found = found || itself
+		ended = ended || itself && n.EndedAt != nil
+		p.several = p.several || !itself
 		if n.JobID != nil {
 			nodes = append(nodes, n)
 		}
@@ -153,12 +159,12 @@ func (p *nodeLogs) jobs(ctx context.Context, n flow.NodeRow, fail context.Cancel
 			return err
 		}
 		for i, r := range runs {
-			from := origin{jobRun{id, r.Run}, n.Path}
+			from := origin{jobRun{id, r.Run}, p.run, n.Path}
 			if r.StartedAt == nil || p.printed[from.jobRun] {
 				continue
 			}
 			live := p.flags.follow && i == len(runs)-1 && r.EndedAt == nil
-			beside := live && p.node == ""
+			beside := live && p.several
 			if beside && full {
 				return nil
 			}
@@ -205,7 +211,7 @@ func (p *nodeLogs) show(ctx context.Context, from origin, live bool) error {
 	f.run, f.follow = from.run, live
 	var lines lines
 	_, printed, err := p.a.logs(ctx, p.db, from.job, f, p.options, func(_ int, c joblog.Chunk) error {
-		if !p.flags.follow || p.node != "" || p.a.json {
+		if !p.flags.follow || !p.several || p.a.json {
 			return p.chunks(from, c)
 		}
 		return p.chunks(from, lines.add(c)...)
@@ -283,7 +289,7 @@ func (p *nodeLogs) chunks(from origin, list ...joblog.Chunk) error {
 
 // head says what is printed from here on, if that changes.
 func (p *nodeLogs) head(from origin) {
-	if p.last != from && p.node == "" && !p.a.json {
+	if p.last != from && p.several && !p.a.json {
 		fmt.Fprintf(p.a.stderr, "== %s, job %d, run %d\n", from.node, from.job, from.run)
 	}
 	p.last = from

@@ -187,7 +187,13 @@ func (a *app) waitForRun(ctx context.Context, flows *flow.Client, run int64) err
 		}
 		return err
 	}
-	if err := a.document(r, func(w io.Writer) { fmt.Fprintf(w, "run %d of %s/%s: %s\n", run, r.Project, r.Flow, r.Status) }); err != nil {
+	if err := a.document(r, func(w io.Writer) {
+		status := r.Status
+		if r.Reason != nil {
+			status += ": " + oneLine(*r.Reason)
+		}
+		fmt.Fprintf(w, "run %d of %s/%s: %s\n", run, r.Project, r.Flow, status)
+	}); err != nil {
 		return err
 	}
 	if r.Status != "SUCCEEDED" {

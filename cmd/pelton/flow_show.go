@@ -47,8 +47,13 @@ func showRun(w io.Writer, r *flow.RunDetail) {
 	row("asked", moment(r.CreatedAt)+" by "+r.CreatedBy)
 	row("started", optionalMoment(r.StartedAt))
 	row("ended", optionalMoment(r.EndedAt))
-	if r.StartedAt != nil && r.EndedAt != nil {
-		row("took", r.EndedAt.Sub(*r.StartedAt).Round(time.Millisecond).String())
+	from, since := r.StartedAt, ""
+	if r.ResumedAt != nil {
+		row("went on", moment(*r.ResumedAt))
+		from, since = r.ResumedAt, " since it went on"
+	}
+	if from != nil {
+		row("took", took(from, r.EndedAt)+since)
 	}
 	if r.Before != nil {
 		row("follows", fmt.Sprintf("run %d, pipeline %d", *r.Before, r.Pipeline))
@@ -69,11 +74,7 @@ func showRun(w io.Writer, r *flow.RunDetail) {
 // showNode prints a node, and below it what was tried of a job that is tried again.
 func showNode(w io.Writer, n *flow.NodeRow) {
 	line := func(name, status, attempt string, from, to *time.Time, job, reason string) {
-		took := "-"
-		if from != nil && to != nil {
-			took = to.Sub(*from).Round(time.Millisecond).String()
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, status, attempt, optionalMoment(from), optionalMoment(to), took, job, reason)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, status, attempt, optionalMoment(from), optionalMoment(to), took(from, to), job, reason)
 	}
 	job, reason := "-", "-"
 	if n.JobID != nil {
@@ -102,6 +103,17 @@ func showNode(w io.Writer, n *flow.NodeRow) {
 	}
 }
 
+// took is the time from one moment to another, or until now.
+func took(from, to *time.Time) string {
+	switch {
+	case from == nil:
+		return "-"
+	case to == nil:
+		return max(0, time.Since(*from)).Round(time.Second).String() + " so far"
+	}
+	return to.Sub(*from).Round(time.Millisecond).String()
+}
+
 // asked are a run's options, if there are any.
 func asked(options json.RawMessage) string {
 	if text := string(options); text != "{}" {
@@ -112,18 +124,26 @@ func asked(options json.RawMessage) string {
 
 func (a *app) flowWhy() *cobra.Command {
 	return &cobra.Command{
-		Use: "why RUN NODE", Short: "Say why a node has not started, or why it ended as it did", Args: arguments(cobra.ExactArgs(2)),
+		Use: "why RUN [NODE]", Short: "Say why a node has not started, or why it, or the run, ended as it did", Args: arguments(cobra.RangeArgs(1, 2)),
 		RunE: brief(func(ctx context.Context, args []string) error {
 			run, err := parseRun(args[0])
 			if err != nil {
 				return err
 			}
 			return a.withFlows(ctx, flowSettings{}, func(ctx context.Context, _ database, flows *flow.Client) error {
-				why, err := flows.Why(ctx, run, args[1])
+				answer := map[string]any{"run": run}
+				var why string
+				if len(args) == 2 {
+					answer["node"] = args[1]
+					why, err = flows.Why(ctx, run, args[1])
+				} else {
+					why, err = flows.WhyRun(ctx, run)
+				}
 				if err != nil {
 					return err
 				}
-				return a.document(map[string]any{"run": run, "node": args[1], "why": why}, func(w io.Writer) { fmt.Fprintln(w, why) })
+				answer["why"] = why
+				return a.document(answer, func(w io.Writer) { fmt.Fprintln(w, why) })
 			})
 		}),
 	}

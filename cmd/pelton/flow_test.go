@@ -257,7 +257,7 @@ nodes:
 	}
 	texts := map[string]string{}
 	for _, line := range s.lines("flow", "logs", "1", "--follow") {
-		fields(t, line, "job", "run", "stream")
+		fields(t, line, "flow_run", "node", "job_id", "run", "stream")
 		texts[as[string](t, line["node"])] += as[string](t, line["text"])
 	}
 	if texts["slow"] != "begun\nhalf a line\nend" || texts["quick"] != "quick\n" {

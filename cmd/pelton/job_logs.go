@@ -201,8 +201,9 @@ func runEnded(ctx context.Context, client *jobs.Client, id int64, run int) (bool
 
 // chunkJSON is a piece of a log. It has text, or base64 where the bytes are not valid UTF-8.
 type chunkJSON struct {
-	Node    string    `json:"node,omitempty"` // of a flow
-	Job     int64     `json:"job"`
+	FlowRun int64     `json:"flow_run,omitempty"` // of which the job is a node
+	Node    string    `json:"node,omitempty"`
+	Job     int64     `json:"job_id"`
 	Run     int       `json:"run"`
 	Stream  string    `json:"stream"`
 	At      time.Time `json:"at"`
@@ -222,12 +223,13 @@ type jobRun struct {
 type origin struct {
 	jobRun
 
-	node string // empty: of no flow
+	flowRun int64
+	node    string // empty: of no flow
 }
 
 func (a *app) printChunk(from origin, c joblog.Chunk) error {
 	if a.json {
-		j := chunkJSON{Node: from.node, Job: from.job, Run: from.run, Stream: streamName(string(c.Stream)), At: c.At.UTC(), Pos: c.Pos, Skipped: c.Skipped}
+		j := chunkJSON{FlowRun: from.flowRun, Node: from.node, Job: from.job, Run: from.run, Stream: streamName(string(c.Stream)), At: c.At.UTC(), Pos: c.Pos, Skipped: c.Skipped}
 		if text := string(c.Data); utf8.ValidString(text) {
 			j.Text = &text
 		} else {

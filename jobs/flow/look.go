@@ -33,7 +33,7 @@ type Attempt = store.Attempt
 // RunFilter selects runs; zero fields select all.
 type RunFilter = store.RunFilter
 
-// RunDetail is a run with its nodes, in the order of the graph.
+// RunDetail is a run with its nodes, in the order of the graph, the instances of a for_each below it.
 type RunDetail struct {
 	RunRow
 
@@ -97,7 +97,7 @@ func (c *Client) known(ctx context.Context, project, name string) error {
 	return notFound(err, "version %d of project %q has no flow %q", v.No, project, name)
 }
 
-// Get reads a run and its nodes. A node whose job is being worked is RUNNING, and one whose job is tried again has what was tried. ErrNotFound if there is no such run.
+// Get reads a run and its nodes. A node whose job is being worked is RUNNING since that was taken, and one whose job is tried again has what was tried. ErrNotFound if there is no such run.
 func (c *Client) Get(ctx context.Context, run int64) (*RunDetail, error) {
 	r, err := c.store.Run(ctx, c.pool, run)
 	if err != nil {
@@ -112,7 +112,27 @@ func (c *Client) Get(ctx context.Context, run int64) (*RunDetail, error) {
 		return nil, fmt.Errorf("run %d: %w", run, err)
 	}
 	addTried(nodes, tried)
-	return &RunDetail{r, nodes}, nil
+	return &RunDetail{r, inPlace(nodes)}, nil
+}
+
+// inPlace puts the instances of a for_each below it: their rows come behind all others, in the order in which they were made.
+func inPlace(nodes []NodeRow) []NodeRow {
+	of := map[int32][]NodeRow{}
+	for _, n := range nodes {
+		if n.Template != nil {
+			of[*n.Template] = append(of[*n.Template], n)
+		}
+	}
+	if len(of) == 0 {
+		return nodes
+	}
+	list := make([]NodeRow, 0, len(nodes))
+	for _, n := range nodes {
+		if n.Template == nil {
+			list = append(append(list, n), of[n.No]...)
+		}
+	}
+	return list
 }
 
 // addTried adds what was tried to nodes whose jobs have not ended. A node's attempt is then the one that runs, or the last that did.
@@ -126,7 +146,7 @@ func addTried(nodes []NodeRow, tried []Attempt) {
 		switch {
 		case n.Status != decide.Running.String():
 		case n.RetryAt != nil: // its executor has it on its list for a moment more
-			n.Status = decide.Queued.String()
+			n.Status, n.StartedAt = decide.Queued.String(), nil
 		default:
 			n.Attempt++
 		}
@@ -196,6 +216,33 @@ func (c *Client) Why(ctx context.Context, run int64, path string) (string, error
 		}
 	}
 	return c.whyQueued(ctx, *l.rows[n].JobID)
+}
+
+// WhyRun says in a sentence how a run stands, what it waits for, or why it ended as it did. ErrNotFound if there is no such run.
+func (c *Client) WhyRun(ctx context.Context, run int64) (string, error) {
+	r, err := c.store.Run(ctx, c.pool, run)
+	if err != nil {
+		return "", fmt.Errorf("run %d: %w", run, err)
+	}
+	if r.Status == decide.Queued.String() {
+		live, err := c.store.LiveRuns(ctx, c.pool, r.ProjectID, r.Flow)
+		if err != nil {
+			return "", fmt.Errorf("run %d: %w", run, err)
+		}
+		for _, other := range live {
+			if other.Status != r.Status {
+				return fmt.Sprintf("it waits for run %d of its flow, which is %s", other.ID, other.Status), nil
+			}
+		}
+	}
+	if r.Status == decide.Preparing.String() && r.Before != nil && r.Pipeline == 3 {
+		return fmt.Sprintf("it waits for the end of run %d (pipeline 3)", *r.Before), nil
+	}
+	l, err := c.read(ctx, c.pool, r)
+	if err != nil {
+		return "", fmt.Errorf("run %d: %w", run, err)
+	}
+	return l.machine.WhyRun(), nil
 }
 
 // whyQueued says what a node's job waits for.

@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -57,6 +58,9 @@ nodes:
 			t.Errorf("the run's reason is %v, want %q", r.Reason, want)
 		}
 		equal(t, "notice", h.detail("killed"), want)
+		why, err := h.flows.WhyRun(t.Context(), run)
+		must(t, err)
+		equal(t, "why the run", why, want)
 	}
 	running := func(h *house, run int64) {
 		h.eventually(run, "a", "RUNNING")
@@ -104,6 +108,49 @@ nodes:
 		h.push(yaml(t, nodes+"  - {name: fails, type: test}\n"))
 		check(t, h, h.start("f", flow.Options{Notify: told, OnFailure: flow.CancelAll}), "the run was killed: fails failed, and the failure action is cancel_all")
 	})
+}
+
+// A run that nobody killed says why it ended, also when it waited for another before.
+func TestWhyARunEnded(t *testing.T) {
+	t.Parallel()
+	let := make(chan struct{})
+	h := newHouse(t, func(ctx context.Context, _ flowtest.Job) (map[string]string, error) {
+		select {
+		case <-let:
+		case <-ctx.Done():
+		}
+		return nil, nil
+	})
+	h.push(yaml(t, `
+nodes:
+  - {name: a, type: test, config: {x: "${n}"}}
+  - {name: bad, type: noop, dependsOn: [a], condition: "${a:x} > 5"}
+`))
+	first := h.start("f", flow.Options{Params: map[string]string{"n": "1"}})
+	h.eventually(first, "a", "RUNNING")
+	second := h.start("f", flow.Options{Params: map[string]string{"n": "7"}, Concurrent: flow.Queue})
+	third := h.start("f", flow.Options{Params: map[string]string{"n": "1"}, Concurrent: flow.Pipeline3})
+	whyRun := func(run int64, want string) {
+		t.Helper()
+		got, err := h.flows.WhyRun(t.Context(), run)
+		must(t, err)
+		equal(t, "why the run", got, want)
+	}
+	whyRun(first, "it is RUNNING: 0 of 2 nodes have ended")
+	whyRun(second, fmt.Sprintf("it waits for run %d of its flow, which is RUNNING", first))
+	whyRun(third, fmt.Sprintf("it waits for the end of run %d (pipeline 3)", second))
+	close(let)
+	const killed = "end node bad was cancelled by its condition; on_cancelled_end: killed"
+	equal(t, "first", h.ended(first), "KILLED: a=SUCCEEDED bad=CANCELLED")
+	whyRun(first, killed)
+	r, err := h.flows.Get(t.Context(), first)
+	must(t, err)
+	if r.Reason == nil || *r.Reason != killed {
+		t.Errorf("the run's reason is %v", r.Reason)
+	}
+	equal(t, "second", h.ended(second), "SUCCEEDED: a=SUCCEEDED bad=SUCCEEDED")
+	whyRun(second, "every end node has succeeded or was skipped")
+	h.ended(third)
 }
 
 // Why a node is queued says what its job waits for: that nobody works its kind, or takes it, and that it runs.

@@ -56,6 +56,7 @@ CREATE TABLE pelton.flow_run (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     started_at timestamptz,
     ended_at timestamptz,
+    resumed_at timestamptz,             -- when it went on for the last time after it had ended, as a retry has it do
     before bigint,                      -- the run that this one follows by its pipeline option
     priority integer NOT NULL DEFAULT 5, -- among waiting runs of the flow, higher first
     pipeline smallint NOT NULL DEFAULT 0, -- 1 to 3: how closely it follows
@@ -63,7 +64,7 @@ CREATE TABLE pelton.flow_run (
     flow text COLLATE "C" NOT NULL,
     status text NOT NULL,
     created_by text NOT NULL,
-    reason text,                        -- why it was killed, for people
+    reason text,                        -- why it is being killed, or ended otherwise than well, for people
     options json NOT NULL               -- as the run was asked for: parameters, disabled nodes, failure action, ...
 ) WITH (fillfactor = 60);
 CREATE INDEX flow_run_live ON pelton.flow_run (project_id, flow, id) WHERE ended_at IS NULL;

@@ -124,6 +124,9 @@ func (m *Machine) close(scope int) {
 		status = Failed
 	}
 	if scope == Top {
+		if m.reason == "" && status != Succeeded {
+			m.reason = m.whyOver(Top, status)
+		}
 		m.over, m.paused, m.killing = status, false, false
 		return
 	}
@@ -143,7 +146,7 @@ func (m *Machine) close(scope int) {
 	case status == Failed:
 		reason = fmt.Sprintf("%d of %d nodes in it failed", m.counts[scope].failing, len(m.contents(scope)))
 	case status == Killed:
-		reason = m.whyStopped(scope)
+		reason = cmpOr(m.whyStopped(scope), m.whyOver(scope, status))
 	}
 	outputs, note := m.collect(scope)
 	m.change(scope).Outputs = outputs

@@ -20,7 +20,7 @@ type Machine struct {
 
 	run                    Status // as it is in its row, at the end of Apply
 	begun, paused, killing bool
-	reason                 string // why it is being or was killed
+	reason                 string // why it is being killed, or ended otherwise than well
 	over                   Status // how the run ended; "": it has not
 	reopened               bool   // in this Apply, after it had ended
 	nodes                  []Node

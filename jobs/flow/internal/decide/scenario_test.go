@@ -25,7 +25,7 @@ import (
 //	nostart                                                lines: node reason
 //	mark node                                              line: key=value ...
 //	play                                                   until nothing runs; lines as of end, for what does not just succeed
-//	state, show nodes, why nodes
+//	state, show nodes, why nodes, why (of the run)
 //
 // What an Apply gave is printed: effects, then the rows that changed. At each step a machine made anew from the rows has to give
 // the same effects.
@@ -56,7 +56,7 @@ func (s *scenario) do(t *testing.T, d *datadriven.TestData) string {
 		return s.apply(t, Begin{})
 	case "later":
 		run := s.m.Run()
-		run.Status = Queued
+		run.Status, run.Reason = Queued, ""
 		s.m = newMachine(t, s.plan, run, cloneNodes(s.m.nodes))
 		return "ok\n"
 	case "pause":
@@ -103,6 +103,14 @@ func (s *scenario) do(t *testing.T, d *datadriven.TestData) string {
 		return s.show(names())
 	case "why":
 		var out strings.Builder
+		if len(d.CmdArgs) == 0 {
+			run := s.m.Run()
+			fmt.Fprintf(&out, "run: %s\nreason: %s\n", s.m.WhyRun(), run.Reason)
+			run.Reason = ""
+			if anew := newMachine(t, s.plan, run, cloneNodes(s.m.nodes)); run.Status != Killed && anew.WhyRun() != s.m.WhyRun() {
+				t.Errorf("from the rows alone: %s", anew.WhyRun())
+			}
+		}
 		for _, n := range names() {
 			fmt.Fprintf(&out, "%s: %s\n", s.m.Path(n), s.m.Why(n))
 		}

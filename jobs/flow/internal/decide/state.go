@@ -26,7 +26,7 @@ type Node struct {
 // Run is the state of a run, which a row keeps.
 type Run struct {
 	Status   Status
-	Reason   string // for people: why it is being or was killed
+	Reason   string // for people: why it is being killed, or ended otherwise than well
 	Settings Settings
 	Disabled map[string]bool // paths of instances of for_each that will be skipped; those of other nodes do no harm
 }

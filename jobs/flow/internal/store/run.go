@@ -21,6 +21,7 @@ type Run struct {
 	CreatedAt time.Time       `json:"created_at"`
 	StartedAt *time.Time      `json:"started_at,omitempty"`
 	EndedAt   *time.Time      `json:"ended_at,omitempty"`
+	ResumedAt *time.Time      `json:"resumed_at,omitempty"` // when it last went on after an end
 	CreatedBy string          `json:"created_by"`
 	Before    *int64          `json:"before,omitempty"`
 	Pipeline  int             `json:"pipeline,omitempty"`
@@ -29,7 +30,7 @@ type Run struct {
 	ProjectID int64           `json:"-"`
 	Format    string          `json:"-"`
 	Followed  bool            `json:"-"`
-	Reason    *string         `json:"reason,omitempty"` // why it was killed
+	Reason    *string         `json:"reason,omitempty"` // why it is being killed, or ended otherwise than well
 }
 
 // Node is a node's row.
@@ -230,7 +231,7 @@ func columnsOf(nodes []Node) []nodeRecord {
 	return list
 }
 
-// WriteRun stores a run's status and why it was killed, and raises its step. now is the database's time of the step, and becomes that of the run's start.
+// WriteRun stores a run's status and the reason of it, and raises its step. now is the database's time of the step, and becomes that of the run's start.
 func (s *Store) WriteRun(ctx context.Context, tx pgx.Tx, run int64, status string, reason *string, started, ended bool, now time.Time) error {
 	_, err := s.exec(ctx, tx, "write_run", run, status, started, ended, now, reason)
 	return err
