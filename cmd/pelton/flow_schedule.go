@@ -52,21 +52,31 @@ type pushedSchedule struct {
 	Name   string     `json:"name"`
 	Change string     `json:"change"` // created, changed, unchanged, paused, resumed
 	NextAt *time.Time `json:"next_at"`
+	Note   string     `json:"note,omitempty"` // what of a person's it has replaced
 
 	entry *periodic.Entry
 }
 
 func (p *pushedSchedule) words() string {
-	if p.NextAt == nil {
-		return p.Change
+	words := p.Change
+	switch {
+	case strings.HasPrefix(p.Change, pausedByPush):
+	case p.entry.PausedAt != nil:
+		words += "; it is paused"
+	case p.NextAt != nil:
+		words += ", next " + nextWords(p.entry)
 	}
-	return p.Change + ", next " + nextWords(p.entry)
+	if p.Note != "" {
+		words += "; " + p.Note
+	}
+	return words
 }
 
-// ofTrigger is the description of schedules that a push has made: by it the next push knows them. byPush ends the name of who paused one.
+// ofTrigger is the description of schedules that a push makes; pausedByPush begins its word for one that it pauses; byPush ends the name of who paused one.
 const (
-	ofTrigger = "from the trigger of the flow"
-	byPush    = ", by flow push"
+	ofTrigger    = "from the trigger of the flow"
+	pausedByPush = "paused: "
+	byPush       = ", by flow push"
 )
 
 // pushWithSchedules pushes a project and keeps the schedules of its flows' triggers in step. Nothing is stored if one of these is wrong.
@@ -126,14 +136,14 @@ func syncTriggers(ctx context.Context, c *periodic.Client, t triggerFlags, proje
 	}
 	for i := range there {
 		e := &there[i]
-		if _, has := report.Triggers[e.Flow.Flow]; has || e.Description != ofTrigger || e.PausedAt != nil || e.Name != project+"/"+e.Flow.Flow {
+		if _, has := report.Triggers[e.Flow.Flow]; has || e.TriggerCron == "" || e.PausedAt != nil || e.Name != project+"/"+e.Flow.Flow {
 			continue
 		}
 		paused, err := c.Pause(ctx, e.Name)
 		if err != nil {
 			return changes, err
 		}
-		changes = append(changes, pushedSchedule{Name: e.Name, Change: "paused: the flow has no trigger any more", entry: paused})
+		changes = append(changes, pushedSchedule{Name: e.Name, Change: pausedByPush + "the flow has no trigger any more", entry: paused})
 	}
 	return changes, nil
 }
@@ -141,11 +151,13 @@ func syncTriggers(ctx context.Context, c *periodic.Client, t triggerFlags, proje
 // putTrigger stores the schedule of a flow's trigger. Of one that is there it changes the times, and leaves what people have set; one that a push has paused goes on.
 func putTrigger(ctx context.Context, c *periodic.Client, t triggerFlags, project, name, cron string) (pushedSchedule, error) {
 	s := periodic.Schedule{Name: project + "/" + name, Description: ofTrigger, Flow: &periodic.FlowTarget{Project: project, Flow: name}}
+	note := ""
 	there, err := c.Get(ctx, s.Name)
 	switch {
 	case err == nil && (there.Flow == nil || there.Flow.Project != project || there.Flow.Flow != name):
 		return pushedSchedule{}, refused(fmt.Errorf("schedule %q is there already and starts something else: rename or delete it", s.Name))
 	case err == nil:
+		note = replaced(there, cron)
 		s = there.Schedule
 		s.Every, s.Delay, s.At, s.Phase = 0, 0, nil, nil
 	case !errors.Is(err, periodic.ErrNotFound):
@@ -155,7 +167,7 @@ func putTrigger(ctx context.Context, c *periodic.Client, t triggerFlags, project
 	if t.zone != "" {
 		s.TimeZone = t.zone
 	}
-	result, err := c.Put(ctx, s)
+	result, err := c.PutTrigger(ctx, s)
 	if err != nil {
 		return pushedSchedule{}, err
 	}
@@ -166,5 +178,13 @@ func putTrigger(ctx context.Context, c *periodic.Client, t triggerFlags, project
 		}
 		change = "resumed"
 	}
-	return pushedSchedule{Name: s.Name, Change: change, NextAt: entry.NextAt, entry: entry}, nil
+	return pushedSchedule{Name: s.Name, Change: change, NextAt: entry.NextAt, Note: note, entry: entry}, nil
+}
+
+// replaced says which times of a person's a trigger's take the place of; empty: of none.
+func replaced(e *periodic.Entry, cron string) string {
+	if e.Cron == cron || e.TriggerCron != "" && e.Cron == e.TriggerCron {
+		return ""
+	}
+	return "the trigger's times take the place of those that somebody has put: " + whenWords(e)
 }

@@ -174,6 +174,12 @@ func TestSchedulesFromTheCommandLine(t *testing.T) {
 	s.fails(exitUsage, "--kind, or a flow", "schedule", "put", "x", "--cron", "@daily")
 	s.fails(exitUsage, "goes with --flow", "schedule", "put", "x", "--cron", "@daily", "--kind", "noop", "--param", "a=b")
 	s.fails(exitUsage, "goes with --kind", "schedule", "put", "x", "--cron", "@daily", "--flow", "p/f", "--args", "{}")
+	s.fails(exitUsage, "--phase goes with --every", "schedule", "put", "x", "--cron", "@daily", "--kind", "noop", "--phase", "2026-01-01")
+	s.fails(exitUsage, "--dst-gap goes with --cron", "schedule", "put", "x", "--every", "1h", "--kind", "noop", "--dst-gap", "skip")
+	s.fails(exitUsage, "job: metadata are not a JSON object\n", "schedule", "put", "x", "--cron", "@daily", "--kind", "noop", "--metadata", "[1]")
+	if got := s.ok("schedule", "put", "spread", "--cron", "@daily", "--kind", "noop", "--spread", "10m"); !strings.Contains(got, ", starts 2") {
+		t.Errorf("put with a spread: %s", got)
+	}
 	s.fails(exitUsage, "fired, skipped, failed", "schedule", "ticks", "nightly", "--outcome", "gone")
 	s.fails(exitUsage, `did you mean "pause"?`, "schedule", "puase", "nightly")
 	s.fails(exitUsage, "in the future", "schedule", "backfill", "nightly", "--from", "2026-01-01", "--to", "2126-01-01")
@@ -307,12 +313,32 @@ func TestPushWithSchedule(t *testing.T) {
 	if got := change(push(weekly, with...)); got != "p/f resumed" {
 		t.Errorf("there again: %s", got)
 	}
+	s.ok("schedule", "put", "p/f", "--cron", "0 5 * * *", "--flow", "p/f", "--overlap", "skip")
+	doc := push(weekly, with...)
+	if got := change(doc); got != "p/f changed" || !strings.Contains(fmt.Sprint(doc["schedules"]), "somebody has put: 0 5 * * *") {
+		t.Errorf("after a person's put: %v", doc["schedules"])
+	}
+	if e := s.object("schedule", "show", "p/f"); e["overlap"] != "skip" || e["cron"] != "quartz:0 0 1 ? * 2" || e["description"] != nil {
+		t.Errorf("a person's put, and a push: %v", e)
+	}
+	if doc := push(weekly, with...); change(doc) != "p/f unchanged" || strings.Contains(fmt.Sprint(doc["schedules"]), "somebody") {
+		t.Errorf("once more: %v", doc["schedules"])
+	}
+	if got := change(push("", with...)); !strings.HasPrefix(got, "p/f paused") {
+		t.Errorf("removed after a person's put: %s", got)
+	}
+	if got := change(push(weekly, with...)); got != "p/f resumed" {
+		t.Errorf("there again: %s", got)
+	}
 	s.ok("schedule", "pause", "p/f")
 	if got := change(push(weekly, with...)); got != "p/f unchanged" {
 		t.Errorf("paused by a person: %s", got)
 	}
 	if e := s.object("schedule", "show", "p/f"); e["paused_at"] == nil {
 		t.Error("a push ended a person's pause")
+	}
+	if got := s.ok("flow", "push", project(t, weekly+"\nnodes:\n  - {name: a, type: noop}\n"), "--project", "p", "--with-schedule"); !strings.Contains(got, "it is paused") {
+		t.Errorf("a push of what a person has paused: %s", got)
 	}
 	dir := project(t, "trigger:\n  schedule: {type: cron, value: 0 0 0 31 2 ?}\nnodes:\n  - {name: a, type: noop}\n")
 	s.fails(exitUsage, "never comes in February", "flow", "push", dir, "--project", "new", "--with-schedule")

@@ -14,6 +14,7 @@ CREATE TABLE pelton.schedule (
     code boolean NOT NULL DEFAULT false, -- only its owner's processes can fire it: when or what is a function of theirs
     paused_why text,                    -- person: by somebody; removed: its owner's code no longer declares it
     paused_by text,
+    trigger_cron text,                  -- of a schedule that a push keeps in step with its flow's trigger: the times that it gave it last
     spec json NOT NULL                  -- expression, zone, rules and target, as package periodic writes them
 );
 CREATE INDEX schedule_owner ON pelton.schedule (owner, name) WHERE owner <> '';

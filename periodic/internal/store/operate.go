@@ -30,6 +30,7 @@ type ScheduleRow struct {
 	PausedAt  *time.Time
 	PausedWhy *string
 	PausedBy  *string
+	Trigger   *string
 	Spec      string
 
 	NextAt    *time.Time
@@ -181,6 +182,11 @@ func (s *Store) Change(ctx context.Context, tx pgx.Tx, id int64, code *string, s
 // Adopt gives a schedule that is locked another owner.
 func (s *Store) Adopt(ctx context.Context, tx pgx.Tx, id int64, owner string) error {
 	return s.exec(ctx, tx, "adopt", id, owner)
+}
+
+// MarkTrigger notes the times that a push has given a schedule that is locked.
+func (s *Store) MarkTrigger(ctx context.Context, tx pgx.Tx, id int64, cron string) error {
+	return s.exec(ctx, tx, "mark_trigger", id, cron)
 }
 
 // Pause notes a pause of a schedule that is locked.

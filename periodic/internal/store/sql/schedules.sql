@@ -1,7 +1,8 @@
 -- Schedules by name, each with where it is and its last tick; NULL parameters filter nothing. $1 is where names begin, $2 the name
 -- to go on after, $9 a single name.
 -- Locks: none.
-SELECT s.id, s.name, s.owner, s.code, s.version, s.created_at, s.changed_at, s.paused_at, s.paused_why, s.paused_by, s.spec::text,
+SELECT s.id, s.name, s.owner, s.code, s.version, s.created_at, s.changed_at, s.paused_at, s.paused_why, s.paused_by, s.trigger_cron,
+    s.spec::text,
     d.next_at, d.waiting, d.live_job, d.live_run, d.live_since, d.failures::int,
     t.at, t.n, t.source, t.outcome, t.reason, t.note, t.wall, t.job_id, t.run_id, t.backfill_id, t.decided_at, t.actor
 FROM pelton.schedule s
