@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/peltonq/pelton/periodic/internal/store"
+	"github.com/peltonq/pelton/periodic/internal/tick"
 )
 
 // Entry is a schedule that is stored, and where it is.
@@ -32,6 +33,7 @@ type Entry struct {
 	TriggerCron string `json:"trigger_cron,omitempty"` // the times that PutTrigger gave it last; empty: it never did
 
 	NextAt   *time.Time `json:"next_at"`              // its next tick that may run; nil: none, or it is paused, or its last run has to end first
+	StartsAt *time.Time `json:"starts_at,omitempty"`  // when that starts, if Spread or Jitter put it off
 	Waiting  *time.Time `json:"waiting,omitempty"`    // the tick that runs when the run before has ended
 	LiveJob  *int64     `json:"live_job,omitempty"`   // its newest run, which may have ended
 	LiveRun  *int64     `json:"live_run,omitempty"`   // the same, of a flow
@@ -187,7 +189,7 @@ func (c *Client) notFound(ctx context.Context, db store.DB, name string) error {
 func entryOf(r *store.ScheduleRow) (Entry, error) {
 	e := Entry{
 		ID: r.ID, Owner: r.Owner, Code: r.Code, Version: r.Version, CreatedAt: r.CreatedAt.UTC(), ChangedAt: r.ChangedAt.UTC(),
-		PausedAt: utc(r.PausedAt), NextAt: utc(r.NextAt), Waiting: utc(r.Waiting), LiveJob: r.LiveJob, LiveRun: r.LiveRun, LiveFrom: utc(r.LiveSince),
+		PausedAt: utc(r.PausedAt), Waiting: utc(r.Waiting), LiveJob: r.LiveJob, LiveRun: r.LiveRun, LiveFrom: utc(r.LiveSince),
 		Failures: r.Failures,
 	}
 	if err := json.Unmarshal([]byte(r.Spec), &e.Schedule); err != nil {
@@ -196,8 +198,8 @@ func entryOf(r *store.ScheduleRow) (Entry, error) {
 	e.Name = r.Name
 	e.TriggerCron = text(r.Trigger)
 	e.PausedWhy, e.PausedBy = PauseWhy(text(r.PausedWhy)), text(r.PausedBy)
-	if e.PausedAt != nil {
-		e.NextAt = nil
+	if e.PausedAt == nil {
+		e.setNext(r.NextAt)
 	}
 	if r.TickAt != nil {
 		e.LastTick = &Tick{
@@ -207,6 +209,18 @@ func entryOf(r *store.ScheduleRow) (Entry, error) {
 		}
 	}
 	return e, nil
+}
+
+// setNext sets what is known of the next tick.
+func (e *Entry) setNext(at *time.Time) {
+	e.NextAt, e.StartsAt = utc(at), nil
+	if at == nil {
+		return
+	}
+	by := tick.Spread(e.ID, time.Duration(e.Spread)) + tick.Jitter(e.ID, *at, time.Duration(e.Jitter))
+	if starts := e.NextAt.Add(by); by > 0 {
+		e.StartsAt = &starts
+	}
 }
 
 func text(s *string) string {

@@ -307,7 +307,8 @@ func (v *verb) resume(ctx context.Context, name string) (*Entry, error) {
 	if err != nil || s.schedule.spec.Ticks == nil {
 		return entry, err
 	}
-	entry.NextAt, err = s.firstAfterPause()
+	first, err := s.firstAfterPause()
+	entry.setNext(first)
 	return entry, err
 }
 

@@ -2,6 +2,7 @@ package periodic
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -82,7 +83,10 @@ func (c *compiled) metadata(own []byte, at time.Time) ([]byte, error) {
 	if len(own) > 0 {
 		var given map[string]json.RawMessage
 		if err := json.Unmarshal(own, &given); err != nil {
-			return nil, fmt.Errorf("metadata are not a JSON object: %w", err)
+			if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+				return nil, fmt.Errorf("job: metadata are not JSON: %w", syntax)
+			}
+			return nil, errors.New("job: metadata are not a JSON object")
 		}
 		for key, value := range given {
 			keys[key] = value

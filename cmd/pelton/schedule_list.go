@@ -168,7 +168,7 @@ func showSchedule(w io.Writer, e *periodic.Entry) {
 		state = fmt.Sprintf("%s since %s by %s", state, at(*e.PausedAt), orDash(e.PausedBy))
 	}
 	row("state", state)
-	row("next", nextWords(e))
+	row("next", nextWords(e)+startsWords(e))
 	if e.Waiting != nil {
 		row("waits", at(*e.Waiting)+", "+waitWords(e))
 	}

@@ -18,8 +18,8 @@ type clockFlags struct {
 	zone, gap, overlap string
 }
 
-func (c *clockFlags) flags(f *pflag.FlagSet) {
-	f.StringVar(&c.zone, "tz", "", "time `zone` of --cron, as Europe/Berlin (default UTC)")
+func (c *clockFlags) flags(f *pflag.FlagSet, of string) {
+	f.StringVar(&c.zone, "tz", "", "time `zone` of "+of+", as Europe/Berlin (default UTC)")
 	f.StringVar(&c.gap, "dst-gap", "", "a time that is left out when clocks go forward: next runs it at the first moment after, skip does not run it (default next)")
 	f.StringVar(&c.overlap, "dst-overlap", "", "a time that is shown twice when clocks go back runs: first, last or both times (default first)")
 }
@@ -77,7 +77,7 @@ are listed and counted. No database is asked.`,
 			return a.printPreview(ticks)
 		}),
 	}
-	clock.flags(cmd.Flags())
+	clock.flags(cmd.Flags(), "the expression and of --from")
 	cmd.Flags().StringVar(&from, "from", "", "first `time` to show: RFC 3339, or as 2026-03-08 or 2026-03-08T02:00 in the time zone (default now)")
 	cmd.Flags().IntVarP(&n, "number", "n", n, fmt.Sprintf("how many ticks, 1 to %d", periodic.MaxPreview))
 	return cmd

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,7 +38,7 @@ func (s *scheduleFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.phase, "phase", "", "a `time` of a tick of --every (default: when the schedule was first stored)")
 	f.DurationVar(&s.delay, "delay", 0, "time from the end of the last run to the next")
 	f.StringVar(&s.at, "at", "", "run once at this `time`")
-	s.clock.flags(f)
+	s.clock.flags(f, "--cron, and of times without one")
 	f.StringVar(&s.start, "start", "", "no tick before this `time`")
 	f.StringVar(&s.end, "end", "", "no tick after this `time`")
 	f.StringVar(&s.kind, "kind", "", "enqueue a job of this kind")
@@ -141,6 +142,19 @@ var (
 	}
 )
 
+// checkTimes refuses flags that mean nothing to what gives the times.
+func (s *scheduleFlags) checkTimes(f *pflag.FlagSet) error {
+	if elapsed := s.every != 0 || strings.Contains(s.cron, "@every"); f.Changed("phase") && !elapsed {
+		return usagef("--phase goes with --every; other times are what they say")
+	}
+	for _, name := range []string{"dst-gap", "dst-overlap"} {
+		if f.Changed(name) && s.cron == "" {
+			return usagef("--%s goes with --cron: to other times clock changes mean nothing", name)
+		}
+	}
+	return nil
+}
+
 // checkTarget refuses flags of the other target.
 func (s *scheduleFlags) checkTarget(f *pflag.FlagSet) error {
 	for _, name := range jobOnly {
@@ -176,6 +190,9 @@ docs/schedules.md has the rules in full.`,
 			return err
 		}
 		if err := s.checkTarget(cmd.Flags()); err != nil {
+			return err
+		}
+		if err := s.checkTimes(cmd.Flags()); err != nil {
 			return err
 		}
 		p, err := s.schedule(a, args[0])
@@ -217,9 +234,17 @@ func putWords(r *periodic.PutResult) string {
 	case r.Schedule.PausedAt != nil:
 		return words + "; it is paused"
 	case r.Schedule.NextAt != nil:
-		return words + ", next " + nextWords(&r.Schedule)
+		return words + ", next " + nextWords(&r.Schedule) + startsWords(&r.Schedule)
 	}
 	return words
+}
+
+// startsWords is when a schedule's next tick starts, if that is later.
+func startsWords(e *periodic.Entry) string {
+	if e.StartsAt == nil {
+		return ""
+	}
+	return ", starts " + zonedIn(*e.StartsAt, e.TimeZone)
 }
 
 // nextWords is a schedule's next tick.

@@ -174,6 +174,12 @@ func TestSchedulesFromTheCommandLine(t *testing.T) {
 	s.fails(exitUsage, "--kind, or a flow", "schedule", "put", "x", "--cron", "@daily")
 	s.fails(exitUsage, "goes with --flow", "schedule", "put", "x", "--cron", "@daily", "--kind", "noop", "--param", "a=b")
 	s.fails(exitUsage, "goes with --kind", "schedule", "put", "x", "--cron", "@daily", "--flow", "p/f", "--args", "{}")
+	s.fails(exitUsage, "--phase goes with --every", "schedule", "put", "x", "--cron", "@daily", "--kind", "noop", "--phase", "2026-01-01")
+	s.fails(exitUsage, "--dst-gap goes with --cron", "schedule", "put", "x", "--every", "1h", "--kind", "noop", "--dst-gap", "skip")
+	s.fails(exitUsage, "job: metadata are not a JSON object\n", "schedule", "put", "x", "--cron", "@daily", "--kind", "noop", "--metadata", "[1]")
+	if got := s.ok("schedule", "put", "spread", "--cron", "@daily", "--kind", "noop", "--spread", "10m"); !strings.Contains(got, ", starts 2") {
+		t.Errorf("put with a spread: %s", got)
+	}
 	s.fails(exitUsage, "fired, skipped, failed", "schedule", "ticks", "nightly", "--outcome", "gone")
 	s.fails(exitUsage, `did you mean "pause"?`, "schedule", "puase", "nightly")
 	s.fails(exitUsage, "in the future", "schedule", "backfill", "nightly", "--from", "2026-01-01", "--to", "2126-01-01")

@@ -42,7 +42,7 @@ func (a *app) scheduleResume() *cobra.Command {
 		func(ctx context.Context, c *periodic.Client, name string) (*periodic.Entry, error) {
 			return c.Resume(ctx, name)
 		},
-		func(e *periodic.Entry) string { return "goes on, next " + nextWords(e) })
+		func(e *periodic.Entry) string { return "goes on, next " + nextWords(e) + startsWords(e) })
 }
 
 func (a *app) scheduleDelete() *cobra.Command {
