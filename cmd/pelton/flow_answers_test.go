@@ -116,3 +116,69 @@ nodes:
 		t.Errorf("logs of no node: %+v", r)
 	}
 }
+
+// A value that stands for none is refused where it is given.
+func TestFlagsThatSayNothing(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	s.ok("flow", "push", project(t, "nodes: [{name: a, type: noop}]\n"), "--project", "p")
+	for _, flag := range [][]string{
+		{"--max-parallel", "0"}, {"--job-priority", "0"}, {"--version", "0"}, {"--version", "-1"}, {"--queue", ""}, {"--on-failure", ""}, {"--on-cancelled-end", ""}, {"--concurrent", ""},
+	} {
+		s.fails(exitUsage, "", append([]string{"flow", "run", "p/f"}, flag...)...)
+		s.fails(exitUsage, "", append([]string{"schedule", "put", "x", "--every", "1h", "--flow", "p/f"}, flag...)...)
+	}
+	if runs := s.lines("flow", "runs"); len(runs) != 0 {
+		t.Errorf("runs were started: %v", runs)
+	}
+}
+
+// What was asked of a run names its node, and says what was so already; and who waits sees what changes from then on alone.
+func TestWhatVerbsSay(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	serveFlows(t, s)
+	gate := filepath.Join(t.TempDir(), "gate")
+	s.ok("flow", "push", project(t, `
+nodes:
+  - {name: fine, type: command, config: {command: "true"}}
+  - {name: bad, type: command, dependsOn: [fine], config: {command: "test -e `+gate+`"}}
+  - {name: after, type: noop, dependsOn: [bad]}
+`), "--project", "p")
+	if r := s.try("", "flow", "run", "p/f", "--wait"); r.code != exitFailed || !strings.Contains(r.err, " SUCCEEDED        fine") {
+		t.Errorf("run: %+v", r)
+	}
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := s.try("", "flow", "retry", "1", "--wait")
+	if r.code != exitOK || strings.Contains(r.err, "fine") || strings.Contains(r.err, "FAILED") || !strings.Contains(r.err, " SUCCEEDED        bad") {
+		t.Errorf("retry: %+v", r)
+	}
+	r = s.try("", "flow", "rerun", "1", "bad", "--wait")
+	if r.code != exitOK || strings.Contains(r.err, "fine") || strings.Count(r.err, " SUCCEEDED        bad") != 1 {
+		t.Errorf("rerun: %+v", r)
+	}
+	if err := os.Remove(gate); err != nil {
+		t.Fatal(err)
+	}
+	s.fails(exitFailed, "FAILED", "flow", "run", "p/f", "--wait")
+	if got := s.ok("flow", "succeed", "2", "bad"); got != "run 2: bad counts as succeeded\n" {
+		t.Errorf("succeed: %s", got)
+	}
+	pgtest.Eventually(t, patience, func() bool { return strings.Contains(s.ok("flow", "show", "2"), "status   SUCCEEDED") }, "the run to succeed")
+	matches(t, s.ok("flow", "why", "2", "bad"), `^marked as succeeded by \S+, was FAILED: program "test" exited with code 1\n$`)
+
+	s.ok("queue", "pause", "default")
+	s.ok("flow", "run", "p/f")
+	pgtest.Eventually(t, patience, func() bool { return strings.Contains(s.ok("flow", "show", "3"), "status   RUNNING") }, "the run to begin")
+	if got := s.ok("flow", "pause", "3"); got != "run 3: is being paused\n" {
+		t.Errorf("pause: %s", got)
+	}
+	pgtest.Eventually(t, patience, func() bool { return strings.Contains(s.ok("flow", "show", "3"), "status   PAUSED") }, "the run to be paused")
+	if got := s.ok("flow", "pause", "3"); got != "run 3: is PAUSED already\n" {
+		t.Errorf("pause again: %s", got)
+	}
+	s.ok("flow", "kill", "3", "--wait=false")
+	s.fails(exitNotFound, "there is no run 99", "flow", "kill", "99")
+}

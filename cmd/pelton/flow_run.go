@@ -16,6 +16,7 @@ import (
 
 // runFlags are the options of a run on the command line.
 type runFlags struct {
+	given                              *pflag.FlagSet
 	version                            int
 	params, nodeParams, disable        []string
 	onFailure, concurrent, queue       string
@@ -51,7 +52,7 @@ what its nodes do, and exits with 0 only if the run SUCCEEDED.`,
 					return runError(err)
 				}
 				if f.wait {
-					return a.waitForRun(ctx, flows, run)
+					return a.waitForRun(ctx, flows, run, nil)
 				}
 				return a.document(map[string]int64{"run": run}, func(w io.Writer) { fmt.Fprintln(w, run) })
 			})
@@ -67,6 +68,7 @@ what its nodes do, and exits with 0 only if the run SUCCEEDED.`,
 
 // ofRun are the flags that say how a run goes.
 func (f *runFlags) ofRun(flags *pflag.FlagSet) {
+	f.given = flags
 	flags.IntVar(&f.version, "version", 0, "of the project (default: the newest)")
 	flags.StringArrayVar(&f.params, "param", nil, "parameter `NAME=VALUE` of the run; may be repeated")
 	flags.StringArrayVar(&f.nodeParams, "node-param", nil, "parameter `NODE:NAME=VALUE` of one node; may be repeated")
@@ -95,6 +97,9 @@ func (f *runFlags) options() (flow.Options, error) {
 		Disabled: f.disable, OnFailure: flow.OnFailure(f.onFailure), OnCancelledEnd: flow.OnCancelledEnd(f.onCancelledEnd),
 		Concurrent: flow.Concurrent(f.concurrent), MaxParallel: f.maxParallel, Priority: f.priority, Queue: f.queue, JobPriority: f.jobPriority,
 		Notify: flow.Notify{Success: f.notifySuccess, Failure: f.notifyFailure, FirstFailure: f.notifyFirst},
+	}
+	if err := f.unset(); err != nil {
+		return o, err
 	}
 	for _, text := range f.params {
 		name, value, ok := strings.Cut(text, "=")
@@ -129,6 +134,21 @@ func (f *runFlags) options() (flow.Options, error) {
 		o.SLAs = append(o.SLAs, sla)
 	}
 	return o, nil
+}
+
+// unset refuses flags that were given as what stands for none: whoever gives one wants something else than the default.
+func (f *runFlags) unset() error {
+	for name, value := range map[string]int{"version": f.version, "max-parallel": f.maxParallel, "job-priority": f.jobPriority} {
+		if f.given.Changed(name) && value < 1 {
+			return usagef("--%s %d: want 1 or more", name, value)
+		}
+	}
+	for _, name := range []string{"on-failure", "on-cancelled-end", "concurrent", "queue"} {
+		if f.given.Changed(name) && f.given.Lookup(name).Value.String() == "" {
+			return usagef("--%s is empty: leave it out for the default", name)
+		}
+	}
+	return nil
 }
 
 // parseSLA reads [NODE:]DURATION[:succeed]:ACTION.
@@ -172,10 +192,15 @@ func (e *notSucceededError) Error() string {
 	return fmt.Sprintf("run %d is %s; see pelton flow show %d", e.run, e.status, e.run)
 }
 
-// waitForRun follows a run until its end.
-func (a *app) waitForRun(ctx context.Context, flows *flow.Client, run int64) error {
+// waitForRun follows a run until its end. Of one that goes on, only what changes from then on is printed.
+func (a *app) waitForRun(ctx context.Context, flows *flow.Client, run int64, was *flow.RunDetail) error {
 	fmt.Fprintf(a.stderr, "run %d\n", run)
-	seen := map[string]string{}
+	seen := map[string]nodeSeen{}
+	if was != nil {
+		for _, n := range was.Nodes {
+			seen[n.Path] = nodeSeen{n.Status, n.Try}
+		}
+	}
 	var changed func(*flow.RunDetail)
 	if !a.json {
 		changed = func(r *flow.RunDetail) { a.printChanges(r, seen) }
@@ -202,15 +227,21 @@ func (a *app) waitForRun(ctx context.Context, flows *flow.Client, run int64) err
 	return nil
 }
 
+// nodeSeen is what was last seen of a node.
+type nodeSeen struct {
+	status string
+	try    int
+}
+
 // printChanges prints what changed since the last time: each node in a line.
-func (a *app) printChanges(r *flow.RunDetail, seen map[string]string) {
+func (a *app) printChanges(r *flow.RunDetail, seen map[string]nodeSeen) {
 	for i := range r.Nodes {
 		n := &r.Nodes[i]
-		was := seen[n.Path]
-		if was == n.Status || was == "" && n.Status == "READY" {
+		was, is := seen[n.Path], nodeSeen{n.Status, n.Try}
+		seen[n.Path] = is
+		if was == is || n.Status == "READY" {
 			continue
 		}
-		seen[n.Path] = n.Status
 		took := ""
 		if n.StartedAt != nil && n.EndedAt != nil {
 			took = "  " + n.EndedAt.Sub(*n.StartedAt).Round(time.Millisecond).String()

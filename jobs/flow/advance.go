@@ -147,7 +147,17 @@ func (s *step) events(ctx context.Context, r *store.Report) ([]decide.Event, err
 		return nil, nil
 	case actKill:
 		return one(decide.Kill{Reason: whyKilled(r.Args)}), nil
-	case actPause, actResume, actRetry, actRerun, actSucceed:
+	case actSucceed:
+		var m marked
+		if err := json.Unmarshal(r.Args, &m); err != nil {
+			return nil, fmt.Errorf("nodes of %s: %w", action, err)
+		}
+		var events []decide.Event
+		for _, n := range m.Nodes {
+			events = append(events, decide.MarkSucceeded{Node: n, By: m.By})
+		}
+		return events, nil
+	case actPause, actResume, actRetry, actRerun:
 		var nodes []int
 		if err := json.Unmarshal(r.Args, &nodes); err != nil {
 			return nil, fmt.Errorf("nodes of %s: %w", action, err)

@@ -66,6 +66,12 @@ func (c *Client) MarkSucceeded(ctx context.Context, run int64, node string) erro
 	return c.ask(ctx, run, actSucceed, either, []string{node})
 }
 
+// marked are the args of succeed.
+type marked struct {
+	By    string `json:"by"`
+	Nodes []int  `json:"nodes"`
+}
+
 // phase is when something may be asked.
 type phase int
 
@@ -100,8 +106,11 @@ func (c *Client) ask(ctx context.Context, run int64, action string, when phase, 
 			return err
 		}
 		args, err := json.Marshal(nodes)
-		if action == actKill {
+		switch action {
+		case actKill:
 			args, err = json.Marshal(c.jobs.Actor(ctx))
+		case actSucceed:
+			args, err = json.Marshal(marked{c.jobs.Actor(ctx), nodes})
 		}
 		if err != nil {
 			return fmt.Errorf("encode what was asked: %w", err)

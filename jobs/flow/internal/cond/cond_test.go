@@ -109,6 +109,13 @@ func TestWhy(t *testing.T) {
 		"one_success && ${a:x} == 'y' || ${a:x} == 'q'": "condition one_success && ${a:x} == 'y' || ${a:x} == 'q' was false: " +
 			"of 3 parents 3 succeeded and 0 failed, a's x is 'z'",
 		"1 > 2": "condition 1 > 2 was false",
+		// The first part that was false is what counts, whatever comes after it.
+		"all_failed && ${a:k} == 'y'":       "condition all_failed && ${a:k} == 'y' was false: all_failed was false: of 3 parents 3 succeeded and 0 failed",
+		"one_success && ${a:k} == 'y'":      "condition one_success && ${a:k} == 'y' was false: a has no output k",
+		"${a:x} == 'y' && ${a:k} == 'y'":    "condition ${a:x} == 'y' && ${a:k} == 'y' was false: a's x is 'z'",
+		"${a:k} == 'y' && ${a:x} == 'y'":    "condition ${a:k} == 'y' && ${a:x} == 'y' was false: a has no output k",
+		"${a:x} == 'z' && (1 > 2 || 2 > 3)": "condition ${a:x} == 'z' && (1 > 2 || 2 > 3) was false",
+		"all_failed || ${a:k} == 'y'":       "condition all_failed || ${a:k} == 'y' was false: a has no output k",
 	} {
 		e, err := Parse(text)
 		if err != nil {

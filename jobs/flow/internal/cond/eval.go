@@ -38,19 +38,49 @@ func (e *Expr) Eval(parents Parents, output func(job, param string) (string, boo
 	}
 	values := make(map[*node]string, len(e.variables))
 	for _, v := range e.variables {
-		value, found := output(v.job, v.param)
-		if !found {
-			return false, fmt.Sprintf("condition %s was false: %s has no output %s", e.text, v.job, v.param)
+		if value, found := output(v.job, v.param); found {
+			values[v] = value
 		}
-		values[v] = value
 	}
-	if e.root.holds(parents, values) {
-		return true, ""
+	for _, part := range e.root.conjuncts() {
+		if missing := part.missing(values); missing != nil {
+			return false, fmt.Sprintf("condition %s was false: %s has no output %s", e.text, missing.job, missing.param)
+		}
+		if !part.holds(parents, values) {
+			return false, e.why(part, parents, values)
+		}
 	}
-	if len(e.variables) == 0 && e.root.op == macroOp {
-		return false, macroWhy(e.macro, parents)
+	return true, ""
+}
+
+// conjuncts are the parts of an expression that all have to hold.
+func (n *node) conjuncts() []*node {
+	if n.op != "&&" {
+		return []*node{n}
 	}
-	return false, e.why(parents, values)
+	return append(n.left.conjuncts(), n.right.conjuncts()...)
+}
+
+// operands calls a function for the variables and macros of an expression, from left to right.
+func (n *node) operands(do func(*node)) {
+	if n.op == variable || n.op == macroOp {
+		do(n)
+	}
+	for _, side := range []*node{n.left, n.right} {
+		if side != nil {
+			side.operands(do)
+		}
+	}
+}
+
+// missing is the first output in an expression that is not there; nil if all are.
+func (n *node) missing(values map[*node]string) (first *node) {
+	n.operands(func(v *node) {
+		if _, found := values[v]; v.op == variable && !found && first == nil {
+			first = v
+		}
+	})
+	return first
 }
 
 func (n *node) holds(parents Parents, values map[*node]string) bool {
@@ -97,30 +127,42 @@ func (n *node) compare(left, right string) bool {
 	}
 }
 
-// why says which values made the condition false.
-func (e *Expr) why(parents Parents, values map[*node]string) string {
-	var facts []string
-	if e.explicit {
-		facts = append(facts, fmt.Sprintf("of %d parents %d succeeded and %d failed",
-			parents.Succeeded+parents.Failed, parents.Succeeded, parents.Failed))
+// why says which values made the condition false, by that part of it which is the first that was.
+func (e *Expr) why(part *node, parents Parents, values map[*node]string) string {
+	if part.op == macroOp {
+		why := macroWhy(part.macro, parents)
+		if part == e.root {
+			return why
+		}
+		return fmt.Sprintf("condition %s was false: %s", e.text, why)
 	}
+	var facts []string
 	said := map[string]bool{}
-	for _, v := range e.variables {
-		if said[v.text] {
-			continue
+	part.operands(func(v *node) {
+		switch {
+		case said[v.text]:
+			return
+		case v.op == macroOp:
+			facts = append(facts, parents.String())
+		default:
+			facts = append(facts, fmt.Sprintf("%s's %s is %s", v.job, v.param, shown(values[v])))
 		}
 		said[v.text] = true
-		facts = append(facts, fmt.Sprintf("%s's %s is %s", v.job, v.param, shown(values[v])))
-	}
+	})
 	if len(facts) == 0 {
 		return fmt.Sprintf("condition %s was false", e.text)
 	}
 	return fmt.Sprintf("condition %s was false: %s", e.text, strings.Join(facts, ", "))
 }
 
-// macroWhy says why a condition that is a macro alone was false.
+// macroWhy says why a macro was false.
 func macroWhy(m Macro, p Parents) string {
-	return fmt.Sprintf("%s was false: of %d parents %d succeeded and %d failed", m, p.Succeeded+p.Failed, p.Succeeded, p.Failed)
+	return fmt.Sprintf("%s was false: %s", m, p)
+}
+
+// String is for people.
+func (p Parents) String() string {
+	return fmt.Sprintf("of %d parents %d succeeded and %d failed", p.Succeeded+p.Failed, p.Succeeded, p.Failed)
 }
 
 // shown quotes a value for a person, shortened.

@@ -66,6 +66,7 @@ type (
 	// MarkSucceeded makes a node that does not run one that succeeded. Nodes that were cancelled are decided on again.
 	MarkSucceeded struct {
 		Node    int
+		By      string // for people; "": somebody
 		Outputs map[string]string
 	}
 )

@@ -207,7 +207,14 @@ func (e MarkSucceeded) apply(m *Machine) string {
 		return m.notReached(e.Node)
 	}
 	m.change(e.Node)
-	node.Status, node.Outputs, node.Reason = Succeeded, e.Outputs, "a person marked it as succeeded"
+	reason := "marked as succeeded by " + cmpOr(e.By, "a person")
+	if node.Status.Ended() {
+		reason += ", was " + string(node.Status)
+		if node.Reason != "" {
+			reason += ": " + node.Reason
+		}
+	}
+	node.Status, node.Outputs, node.Reason = Succeeded, e.Outputs, reason
 	m.endInside(e.Node, Cancelled, "what it is in was marked as succeeded")
 	m.reopenAbove(e.Node)
 	m.refreshCancelled()
