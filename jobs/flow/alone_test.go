@@ -70,8 +70,7 @@ func TestJobsOfNodesDoNotRunAlone(t *testing.T) {
 	equal(t, "retried", h.ended(run), "SUCCEEDED: a=SUCCEEDED b=SUCCEEDED c=SUCCEEDED")
 
 	// One that stands cancelled in the line has ended as well.
-	must(t, h.jobs.QueuePause(t.Context(), "default", nil))
-	killed := h.start("f", flow.Options{})
+	killed := h.start("f", flow.Options{Queue: "nobodys"})
 	h.eventually(killed, "a", "QUEUED")
 	r, err = h.flows.Get(t.Context(), killed)
 	must(t, err)
