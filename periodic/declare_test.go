@@ -76,6 +76,47 @@ func TestOwnersKeepTheirOwnInStep(t *testing.T) {
 	}
 }
 
+// A person's pause is not ended by code that no longer declares the schedule, and then does again.
+func TestPauseOutlivesTheDeclaration(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.started("a", declared(hourly("a/one")))
+	if _, err := r.Pause(t.Context(), "a/one"); err != nil {
+		t.Fatal(err)
+	}
+	r.started("a")
+	r.started("a", declared(hourly("a/one")))
+	if got := r.states(); got != "a/one a v1 person" {
+		t.Errorf("then: %s", got)
+	}
+}
+
+// Processes of one owner that start at once are in step one after the other.
+func TestOwnersStartAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var schedules []*Declared
+	for i := range 20 {
+		schedules = append(schedules, declared(hourly(fmt.Sprint("a/", i))))
+	}
+	started := make(chan error)
+	for range 6 {
+		c, err := r.declaring("a", schedules...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { started <- c.Start(t.Context()) }()
+	}
+	for range 6 {
+		if err := <-started; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := one[int](t, r.pool, `SELECT count(*) FROM pelton.schedule WHERE owner = 'a' AND version = 1`); n != 20 {
+		t.Errorf("%d schedules", n)
+	}
+}
+
 // What a person does to a service's schedule survives its restart; the rest is refused.
 func TestPeopleAndOwnedSchedules(t *testing.T) {
 	t.Parallel()

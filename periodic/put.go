@@ -60,8 +60,18 @@ func (c *Client) Put(ctx context.Context, s Schedule) (*PutResult, error) {
 	if err := c.changeFirst(ctx, s, nil); err != nil {
 		return nil, err
 	}
-	return answer(ctx, c.operate, func(v *verb) (*PutResult, error) { return v.put(ctx, s) })
+	for try := 1; ; try++ {
+		result, err := answer(ctx, c.operate, func(v *verb) (*PutResult, error) { return v.put(ctx, s) })
+		if !errors.Is(err, errTaken) || try == putTries {
+			return result, err
+		}
+	}
 }
+
+// putTries bounds how often a put begins anew because others are quicker to store a schedule of the name.
+const putTries = 10
+
+var errTaken = errors.New("it was stored by somebody else just now; try again")
 
 // PutTrigger is Put for who keeps a schedule in step with the trigger of a flow: the expression is noted beside the schedule, as its TriggerCron, where no other put
 // changes it. So the next one knows its schedule, and whether somebody has changed the times since.
@@ -266,7 +276,7 @@ func (v *verb) create(ctx context.Context, s Schedule, owner string, code *coded
 		return nil, "", fmt.Errorf("put schedule %q: %w", s.Name, err)
 	}
 	if !added { // somebody else was quicker
-		return nil, "", fmt.Errorf("put schedule %q: it was stored by somebody else just now; try again", s.Name)
+		return nil, "", fmt.Errorf("put schedule %q: %w", s.Name, errTaken)
 	}
 	dues, err := v.c.store.Lock(ctx, v.tx, id)
 	if err != nil {

@@ -53,6 +53,24 @@ func TestHowTheRunBeforeStands(t *testing.T) {
 	}
 }
 
+// A fixed delay is counted from now on when nobody knows when the run before ended, because it is gone.
+func TestDelayAfterARunThatIsGone(t *testing.T) {
+	t.Parallel()
+	r := newRigOn(t, schematest.Pool(t))
+	id := r.stored(Schedule{Name: "s", Delay: Duration(time.Hour), Job: task("x")}, 0)
+	if _, err := r.firer.fire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, r.pool, `WITH t AS (DELETE FROM pelton.job_ready) DELETE FROM pelton.job`)
+	exec(t, r.pool, `UPDATE pelton.schedule_due SET wake = now()`)
+	if _, err := r.firer.fire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !one[bool](t, r.pool, `SELECT next_at BETWEEN now() + interval '59 minutes' AND now() + interval '61 minutes' FROM pelton.schedule_due`) || len(r.ticks(id)) != 1 {
+		t.Errorf("next at %v, ticks %v", one[*time.Time](t, r.pool, `SELECT next_at FROM pelton.schedule_due`), r.ticks(id))
+	}
+}
+
 // All that the firer asks works in each way of asking that poolers call for.
 func TestQueryModes(t *testing.T) {
 	t.Parallel()

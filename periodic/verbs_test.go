@@ -302,6 +302,32 @@ func TestTriggerWaitsForTheEnd(t *testing.T) {
 	}
 }
 
+// Of many who put a new name at once one creates it, and the others find it as they want it.
+func TestPutsOfOneNameAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	changes := make(chan Change)
+	for range 8 {
+		go func() {
+			result, err := r.Put(t.Context(), hourly("reports"))
+			if err != nil {
+				t.Error(err)
+				result = &PutResult{}
+			}
+			changes <- result.Change
+		}()
+	}
+	created := 0
+	for range 8 {
+		if <-changes == Created {
+			created++
+		}
+	}
+	if created != 1 {
+		t.Errorf("it was created %d times", created)
+	}
+}
+
 // A tick that waits when its schedule is deleted has its row, too.
 func TestDeleteOfWhatWaits(t *testing.T) {
 	t.Parallel()

@@ -33,6 +33,7 @@ func (p *pass) sweep(ctx context.Context) error {
 		{"floor", "sweep_floor", time.Hour},
 		{"job_sleeper", "sweep_sleeper", time.Minute},
 		{tableTick, "sweep_tick", keep.Ticks},
+		{"schedule_backfill", "sweep_backfill", keep.Ticks},
 		{"access_session", "sweep_session", time.Duration(0)},
 		{"access_failure", "sweep_failure", 24 * time.Hour},
 		{"access_token", "sweep_token", keep.Audit},

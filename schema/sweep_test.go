@@ -37,6 +37,10 @@ func TestSweep(t *testing.T) {
 			SELECT convert_to(n::text, 'UTF8'), id, t.name, '*', 'viewer', now() - ended, now() - revoked
 			FROM pelton.access_user, (VALUES (1, 'keep', interval '-9 d', NULL), (2, 'keep', interval '55 d', NULL), (3, 'x', interval '65 d', NULL),
 				(4, 'x', interval '-9 d', interval '65 d'), (5, 'keep', interval '-9 d', interval '55 d')) t(n, name, ended, revoked)`,
+		`INSERT INTO pelton.schedule (name, spec) VALUES ('s', '{}')`,
+		`INSERT INTO pelton.schedule_backfill (schedule_id, ended_at, from_at, to_at, decided, total, only_missed, created_by)
+			SELECT id, now() - b.ago, now(), now(), now(), 1, true, b.name
+			FROM pelton.schedule, (VALUES ('keep', NULL), ('keep', interval '1 h'), ('x', interval '5 h')) b(name, ago)`,
 		`INSERT INTO pelton.job_sleeper (line, executor, at) VALUES ('a', 1, now() - interval '2 min'), ('keep', 1, now())`,
 	} {
 		mustExec(t, pool, sql)
@@ -62,8 +66,10 @@ func TestSweep(t *testing.T) {
 		"access_failure": {1, 1, "key = 'keep'"},
 		"access_token":   {2, 3, "name = 'keep'"},
 		"job_change":     {1, 1, "queue = 'keep'"},
-		"job_void":       {2, 2, "EXISTS (SELECT FROM pelton.job WHERE id = job_id)"},
-		"job_unique":     {1, 1, "key = 'keep'"},
+
+		"schedule_backfill": {1, 2, "created_by = 'keep'"},
+		"job_void":          {2, 2, "EXISTS (SELECT FROM pelton.job WHERE id = job_id)"},
+		"job_unique":        {1, 1, "key = 'keep'"},
 	} {
 		left, kept := count(t, pool, "pelton."+table), count(t, pool, "pelton."+table+" WHERE "+want.keep)
 		if report.Deleted[table] != want.deleted || left != want.left || kept != want.left {

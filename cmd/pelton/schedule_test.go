@@ -201,6 +201,9 @@ func TestBackfillFromTheCommandLine(t *testing.T) {
 		t.Errorf("ticks: %s", got)
 	}
 	s.ok("schedule", "put", "fails", "--cron", "@daily", "--kind", "command", "--args", `{"command":"false"}`, "--max-attempts", "1")
+	if tick := s.lines("schedule", "ticks", "daily", "--source", "backfill")[0]; tick["state"] != "completed" {
+		t.Errorf("tick: %v", tick)
+	}
 	s.fails(exitFailed, "2 of its runs did not succeed; see pelton schedule ticks fails --backfill 2", "schedule", "backfill", "fails", "--from", "2026-01-01", "--to", "2026-01-02")
 	for since, want := range map[string]int{"2026-03-09": 2, "2026-03-09T02:29": 2, "2026-03-09T02:31": 1, "2026-03-09T06:31:00Z": 1, "2h": 0} {
 		if got := s.lines("schedule", "ticks", "daily", "--source", "backfill", "--since", since); len(got) != want {
@@ -353,7 +356,11 @@ func TestScheduleOfAFlow(t *testing.T) {
 	s.ok("flow", "push", project(t, "nodes:\n  - {name: a, type: command, config: {command: 'echo ${schedule.name} at ${schedule.time} for ${day}'}}\n"), "--project", "p")
 	s.ok("schedule", "put", "f", "--cron", "0 3 * * *", "--tz", "Europe/Berlin", "--flow", "p/f", "--param", "day=today")
 	s.ok("schedule", "backfill", "f", "--from", "2026-07-01", "--to", "2026-07-01")
-	run := fmt.Sprint(s.lines("schedule", "ticks", "f")[0]["run_id"])
+	tick := s.lines("schedule", "ticks", "f")[0]
+	if tick["state"] != "SUCCEEDED" {
+		t.Errorf("tick: %v", tick)
+	}
+	run := fmt.Sprint(tick["run_id"])
 	if got := s.ok("flow", "logs", run, "a"); got != "f at 2026-07-01T03:00:00+02:00 for today\n" {
 		t.Errorf("the node printed %q", got)
 	}

@@ -97,7 +97,7 @@ var answers = map[string]answer{
 	"Which schedules fire next?":                                   {"name owner next_at looked_at waiting failures", 1, "sales/nightly"},
 	"Which schedules are paused, since when, and by whom?":         {"name owner paused_at paused_for paused_why paused_by", 1, "|person|os:ann|"},
 	"What became of each schedule's ticks since yesterday?":        {"name fired skipped failed last_fired", 1, "sales/nightly|2|"},
-	"Which schedules should have been fired by now, and were not?": {"name owner needs_owner next_at late failures", 0, ""},
+	"Which schedules should have been fired by now, and were not?": {"name owner needs_owner next_at late failures", 1, "shop/digest|shop|t|"},
 	"How late were ticks fired?":                                   {"name ticks mean latest", 1, "sales/nightly|2|00:00:01"},
 	"Which jobs did a schedule start, and how did they end?":       {"tick source job_id state since", 2, "completed"},
 	"How far are backfills?":                                       {"id name from_at to_at status total started left_out succeeded failed created_by", 1, "running|10|4|1|2|0"},

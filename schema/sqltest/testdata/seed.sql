@@ -225,10 +225,14 @@ INSERT INTO pelton.audit (at, actor, action, target, before, after) VALUES
     (now() - interval '4 days', 'os:ann', 'flow.run', 'run 1', NULL, '{"project": "sales", "flow": "nightly", "version": 1, "options": {}}'),
     (now() - interval '2 days' + interval '6 minutes', 'os:ann', 'flow.kill', 'run 3', '{"status": "RUNNING"}', '{"nodes": null}');
 
--- Schedules: one of people that fires, one of a service that somebody has paused, and a backfill.
+-- Schedules: one of people that fires, one of a service that somebody has paused, one that is a function of a service that is away, and a backfill.
 INSERT INTO pelton.schedule (id, name, owner, spec, paused_at, paused_why, paused_by) OVERRIDING SYSTEM VALUE VALUES
     (1, 'sales/nightly', '', '{"name": "sales/nightly", "cron": "0 * * * *", "job": {"kind": "report"}}', NULL, NULL, NULL),
     (2, 'shop/cleanup', 'shop', '{"name": "shop/cleanup", "cron": "@daily", "job": {"kind": "cleanup"}}', now() - interval '3 hours', 'person', 'os:ann');
+INSERT INTO pelton.schedule (id, name, owner, code, spec) OVERRIDING SYSTEM VALUE VALUES
+    (3, 'shop/digest', 'shop', true, '{"name": "shop/digest", "cron": "0 * * * *"}');
+INSERT INTO pelton.schedule_due (schedule_id, wake, next_at, decided, code) VALUES
+    (3, now() - interval '5 minutes', now() - interval '5 minutes', now() - interval '65 minutes', 'shop/shop/digest');
 INSERT INTO pelton.schedule_due (schedule_id, wake, next_at, decided) VALUES
     (1, now() + interval '10 minutes', now() + interval '10 minutes', now()), (2, NULL, NULL, now() - interval '3 hours');
 INSERT INTO pelton.schedule_tick (schedule_id, tick, at, decided_at, source, outcome, reason, job_id)
