@@ -28,8 +28,7 @@ func (t *triggerFlags) flags(f *pflag.FlagSet) {
 }
 
 func (t *triggerFlags) validate() error {
-	switch {
-	case t.zone != "" && !t.with:
+	if t.zone != "" && !t.with {
 		return usagef("--tz goes with --with-schedule")
 	}
 	if _, err := time.LoadLocation(t.zone); err != nil {
