@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 	"time"
-	_ "time/tzdata" // zones are the same on every host
+	_ "time/tzdata" // for hosts without files of zones; where there are files, Go takes these first
 	"unicode"
 	"unicode/utf8"
 
