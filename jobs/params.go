@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/riverqueue/river"
@@ -141,6 +142,7 @@ func checkParams(p *rivertype.JobInsertParams) error {
 	}
 	fault(p.Kind == "" || len(p.Kind) > maxKindBytes, "kind is %d bytes, want 1 to %d", len(p.Kind), maxKindBytes)
 	fault(!utf8.ValidString(p.Kind) || strings.Contains(p.Kind, "\x00"), "kind is not valid text")
+	fault(strings.ContainsFunc(p.Kind, unicode.IsControl), "kind has characters that control a terminal, as a line feed: want letters, digits and signs")
 	fault(p.Priority < 1 || p.Priority > 4, "priority is %d, want 1 (first) to 4", p.Priority)
 	fault(p.MaxAttempts < 1 || p.MaxAttempts > maxAttemptsLimit, "max attempts are %d, want 1 to %d", p.MaxAttempts, maxAttemptsLimit)
 	faults = append(faults, checkQueueName(p.Queue), checkEncoded("args", p.EncodedArgs, MaxArgsBytes), checkMetadata(p.Metadata))

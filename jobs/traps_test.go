@@ -252,6 +252,7 @@ func TestBadInputIsRefusedAtTheEdge(t *testing.T) {
 		{"not JSON", raw(`{"a":`), nil, "encode args"},
 		{"invalid UTF-8", raw("{\"a\":\"\xff\"}"), nil, "UTF-8"},
 		{"no kind", jobs.RawArgs{}, nil, "kind is 0 bytes"},
+		{"kind of two lines", jobs.RawArgs{JobKind: "bad kind\nx"}, nil, "kind has characters that control a terminal"},
 		{"queue", taskArgs{}, &river.InsertOpts{Queue: "No Spaces"}, "queue name"},
 		{"priority", taskArgs{}, &river.InsertOpts{Priority: 5}, "priority is 5"},
 		{"tag", taskArgs{}, &river.InsertOpts{Tags: []string{"a,b"}}, "tag"},

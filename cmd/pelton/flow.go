@@ -54,6 +54,7 @@ func flowError(err error) error {
 type flowSettings struct {
 	types, params  []string
 	maxXms, maxXmx string
+	checkTrigger   func(expression string) error
 }
 
 // pushFlags are those that a push must know. A version keeps the commands of its types, so nobody else need know these.
@@ -76,7 +77,7 @@ func (s *flowSettings) flags(f *pflag.FlagSet) {
 
 // config reads the flags. TYPE=TEMPLATE maps a type to a command, TYPE alone is a job kind that somebody will work.
 func (s *flowSettings) config() (*flow.Config, error) {
-	c := &flow.Config{Types: map[string]string{}, Params: map[string]string{}, MaxXms: s.maxXms, MaxXmx: s.maxXmx}
+	c := &flow.Config{Types: map[string]string{}, Params: map[string]string{}, MaxXms: s.maxXms, MaxXmx: s.maxXmx, CheckTrigger: s.checkTrigger}
 	for _, text := range s.types {
 		name, template, is := strings.Cut(text, "=")
 		switch {
@@ -140,14 +141,17 @@ pauses it when the trigger is gone.`,
 					return usage(err)
 				}
 			}
-			if err := triggers.validate(check); err != nil {
+			if err := triggers.validate(); err != nil {
 				return err
+			}
+			if triggers.with {
+				settings.checkTrigger = checkTrigger
 			}
 			return a.withFlows(ctx, settings, func(ctx context.Context, db database, flows *flow.Client) error {
 				if _, err := os.Stat(args[0]); err != nil {
 					return usage(err)
 				}
-				if triggers.with {
+				if triggers.with && !check {
 					return a.pushWithSchedules(ctx, db, flows, triggers, project, args[0])
 				}
 				var report *flow.PushReport
@@ -156,6 +160,9 @@ pauses it when the trigger is gone.`,
 					report, err = flows.Check(ctx, args[0])
 				} else {
 					report, err = flows.Push(ctx, project, args[0])
+				}
+				if triggers.with && report != nil {
+					dropTriggerNotes(report)
 				}
 				return a.printPush(project, report, nil, err)
 			})

@@ -27,11 +27,8 @@ func (t *triggerFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&t.zone, "tz", "", "with --with-schedule: time `zone` of these schedules (default: that which they have, or UTC)")
 }
 
-func (t *triggerFlags) validate(check bool) error {
-	switch {
-	case t.with && check:
-		return usagef("--with-schedule and --check: nothing is stored with --check")
-	case t.zone != "" && !t.with:
+func (t *triggerFlags) validate() error {
+	if t.zone != "" && !t.with {
 		return usagef("--tz goes with --with-schedule")
 	}
 	if _, err := time.LoadLocation(t.zone); err != nil {
@@ -103,12 +100,23 @@ func (a *app) pushWithSchedules(ctx context.Context, db database, flows *flow.Cl
 	if err != nil {
 		return a.printPush(project, report, nil, err)
 	}
-	report.Notes = slices.DeleteFunc(report.Notes, func(n flow.Fault) bool { return strings.Contains(n.Reason, "--with-schedule") })
+	dropTriggerNotes(report)
 	changes, err := syncTriggers(jobs.WithActor(ctx, db.client.Actor(ctx)+byPush), schedules, t, project, report)
 	if err != nil {
 		err = scheduleError(fmt.Errorf("the project was pushed, but not all of its schedules are in step: %w", err))
 	}
 	return errors.Join(a.printPush(project, report, changes, nil), err)
+}
+
+// checkTrigger says what is wrong with a trigger's expression.
+func checkTrigger(expression string) error {
+	_, err := periodic.Preview(periodic.Schedule{Cron: triggerCron(expression)}, time.Now(), 1)
+	return err
+}
+
+// dropTriggerNotes drops the notes that a trigger starts nothing without a flag that was given.
+func dropTriggerNotes(report *flow.PushReport) {
+	report.Notes = slices.DeleteFunc(report.Notes, func(n flow.Fault) bool { return strings.Contains(n.Reason, "--with-schedule") })
 }
 
 // triggerCron is a trigger's expression: Azkaban's are Quartz.

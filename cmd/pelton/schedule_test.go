@@ -345,6 +345,16 @@ func TestPushWithSchedule(t *testing.T) {
 	}
 	dir := project(t, "trigger:\n  schedule: {type: cron, value: 0 0 0 31 2 ?}\nnodes:\n  - {name: a, type: noop}\n")
 	s.fails(exitUsage, "never comes in February", "flow", "push", dir, "--project", "new", "--with-schedule")
+	bad := project(t, "trigger:\n  schedule:\n    type: cron\n    value: 0 0 0 31 2 ?\nnodes:\n  - {name: a, type: command}\n")
+	for _, check := range []string{"--check", "--check=false"} { // in one list with all other faults
+		r := s.try("", "flow", "push", bad, "--project", "new", "--with-schedule", check)
+		if r.code != exitUsage || !strings.Contains(r.err, "2 faults") || !strings.Contains(r.err, "f.flow:4: trigger: the schedule ") || !strings.Contains(r.err, "f.flow:6: a: ") {
+			t.Errorf("%s: %+v", check, r)
+		}
+	}
+	if got := s.ok("flow", "push", project(t, weekly+"\nnodes:\n  - {name: a, type: noop}\n"), "--check", "--with-schedule"); !strings.Contains(got, "nothing was stored") {
+		t.Errorf("check: %s", got)
+	}
 	s.fails(exitNotFound, "new", "flow", "list", "--project", "new") // in spite of the fault nothing was stored
 }
 

@@ -50,6 +50,10 @@ type Config struct {
 	// need them. The names of the built-in types are refused.
 	Types map[string]string
 
+	// CheckTrigger says what is wrong with the expression of a flow's trigger, which is a fault of its push then. Defaults to none: a push
+	// starts no schedule.
+	CheckTrigger func(expression string) error
+
 	// Kinds are job kinds that nodes may have beside those that live executors work.
 	Kinds []string
 

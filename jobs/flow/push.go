@@ -96,7 +96,7 @@ func (c *Client) push(ctx context.Context, name, path string, keep bool) (*PushR
 		return report, &FaultsError{name, report.Faults}
 	}
 	defer b.Close() //nolint:errcheck // only read
-	p, faults, notes := project.Read(b, project.Options{Types: types, MaxXms: c.heaps.xms, MaxXmx: c.heaps.xmx})
+	p, faults, notes := project.Read(b, project.Options{Types: types, MaxXms: c.heaps.xms, MaxXmx: c.heaps.xmx, CheckTrigger: c.config.CheckTrigger})
 	report.Faults, report.Notes = draft.Sorted(append(report.Faults, faults...)), append(report.Notes, notes...)
 	if len(report.Faults) > 0 {
 		return report, &FaultsError{name, report.Faults}

@@ -88,6 +88,9 @@ BEGIN
     ELSIF octet_length(kind) > 128 THEN
         fault := format('kind is %s bytes, want 1 to 128', octet_length(kind));
         remedy := 'Put what differs from job to job into args.';
+    ELSIF kind ~ '[\u0001-\u001f\u007f]' OR getdatabaseencoding() = 'UTF8' AND kind ~ '[\u0080-\u009f]' THEN
+        fault := 'kind has characters that control a terminal, as a line feed';
+        remedy := 'Name it by letters, digits and signs.';
     ELSIF length(queue) > 64 OR queue !~ '^[a-z0-9]+([_|-]?[a-z0-9]+)*$' THEN
         fault := format('queue name "%s" is not valid', left(queue, 300));
         remedy := 'A queue name is up to 64 lower-case letters and digits, separated by single _ or -.';

@@ -76,6 +76,8 @@ var refusals = []struct{ arguments, message string }{
 	{`''`, `kind is empty`},
 	{`NULL`, `kind is empty`},
 	{`repeat('k', 129)`, `kind is 129 bytes`},
+	{`E'bad kind\nx'`, `kind has characters that control a terminal`},
+	{`E'bad kind\u009bx'`, `kind has characters that control a terminal`},
 	{`'k', queue => 'Mail'`, `queue name "Mail"`},
 	{`'k', queue => ''`, `queue name ""`},
 	{`'k', queue => repeat('q', 65)`, `queue name "q`},

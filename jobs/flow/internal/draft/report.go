@@ -13,6 +13,8 @@ import (
 type Report struct {
 	Faults []graph.Fault
 	Notes  []graph.Note
+
+	CheckTrigger func(expression string) error // nil: any will do
 }
 
 // Place is what a fault or a note is about.

@@ -223,6 +223,11 @@ func (d *document) schedule(k field) (expression string) {
 			}
 		case "value":
 			expression = strings.TrimSpace(d.text(f, ""))
+			if check := d.report.CheckTrigger; check != nil && expression != "" {
+				if err := check(expression); err != nil {
+					d.fault(f.line, "", "trigger: the schedule %s: %v", quote(expression), err)
+				}
+			}
 		default:
 			d.fault(f.line, "", "unknown key %s; a schedule has type, value", quote(f.name))
 		}

@@ -17,11 +17,14 @@ type Options struct {
 
 	// MaxXms and MaxXmx are the greatest heaps that a Java process may ask for, in bytes. Default to 1 GiB and 2 GiB.
 	MaxXms, MaxXmx int64
+
+	// CheckTrigger says what is wrong with the expression of a flow's trigger. Nil: nothing is.
+	CheckTrigger func(expression string) error
 }
 
 // Read returns the project that an upload holds, or all that is wrong with it. Both lists are sorted by file and line.
 func Read(b *bundle.Bundle, o Options) (*graph.Project, []graph.Fault, []graph.Note) {
-	report := &draft.Report{}
+	report := &draft.Report{CheckTrigger: o.CheckTrigger}
 	d := read(b, report)
 	if d == nil {
 		return nil, draft.Sorted(report.Faults), nil
