@@ -170,7 +170,7 @@ func (p *nodeLogs) jobs(ctx context.Context, n flow.NodeRow, fail context.Cancel
 			}
 			p.printed[from.jobRun] = true
 			if !beside {
-				if err := p.show(ctx, from, live); err != nil {
+				if err := p.show(ctx, from, live, p.several); err != nil {
 					return err
 				}
 				continue
@@ -196,7 +196,7 @@ func (p *nodeLogs) follow(ctx context.Context, from origin, fail context.CancelC
 	p.followed[from.job] = true
 	p.mu.Unlock()
 	p.followers.Go(func() {
-		if err := p.show(ctx, from, true); err != nil {
+		if err := p.show(ctx, from, true, true); err != nil {
 			fail(err)
 		}
 		p.mu.Lock()
@@ -205,13 +205,13 @@ func (p *nodeLogs) follow(ctx context.Context, from origin, fail context.CancelC
 	})
 }
 
-// show prints what a run of a job printed. Of nodes that are followed side by side only whole lines are, each under its node's name.
-func (p *nodeLogs) show(ctx context.Context, from origin, live bool) error {
+// show prints what a run of a job printed. Of nodes that are followed side by side, one of several, only whole lines are, each under its node's name.
+func (p *nodeLogs) show(ctx context.Context, from origin, live, several bool) error {
 	f := p.flags
 	f.run, f.follow = from.run, live
 	var lines lines
 	_, printed, err := p.a.logs(ctx, p.db, from.job, f, p.options, func(_ int, c joblog.Chunk) error {
-		if !p.flags.follow || !p.several || p.a.json {
+		if !p.flags.follow || !several || p.a.json {
 			return p.chunks(from, c)
 		}
 		return p.chunks(from, lines.add(c)...)
