@@ -135,7 +135,11 @@ func (p *nodeLogs) chosen(r *flow.RunDetail) (nodes []flow.NodeRow, ended bool, 
 		}
 		found = found || itself
 		ended = ended || itself && n.EndedAt != nil
-		p.several = p.several || !itself
+		if !itself {
+			p.mu.Lock()
+			p.several = true // only the rounds write it, so they read it without the lock
+			p.mu.Unlock()
+		}
 		if n.JobID != nil {
 			nodes = append(nodes, n)
 		}
