@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/internal/sqlfile"
@@ -82,12 +81,6 @@ func (s *Store) Known(ctx context.Context) (Known, error) {
 	return one[Known](ctx, s, s.pool, "any_user")
 }
 
-// db is what a statement runs on: a pool or a transaction.
-type db interface {
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}
-
 // tx runs fn in a READ COMMITTED transaction that waits for a lock for at most a while, and commits if it returns nil.
 func (s *Store) tx(ctx context.Context, fn func(tx pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
@@ -99,7 +92,7 @@ func (s *Store) tx(ctx context.Context, fn func(tx pgx.Tx) error) error {
 }
 
 // one reads one row into a struct by position; ErrNotFound if there is none.
-func one[T any](ctx context.Context, s *Store, db db, name string, args ...any) (T, error) {
+func one[T any](ctx context.Context, s *Store, db sqlfile.DB, name string, args ...any) (T, error) {
 	list, err := all[T](ctx, s, db, name, args...)
 	if err == nil && len(list) == 0 {
 		err = ErrNotFound
@@ -112,29 +105,17 @@ func one[T any](ctx context.Context, s *Store, db db, name string, args ...any) 
 }
 
 // all reads rows into structs by position.
-func all[T any](ctx context.Context, s *Store, db db, name string, args ...any) ([]T, error) {
-	rows, err := db.Query(ctx, s.sql.Get(name), args...)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[T])
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return list, nil
+func all[T any](ctx context.Context, s *Store, db sqlfile.DB, name string, args ...any) ([]T, error) {
+	return sqlfile.Rows(ctx, s.sql, db, pgx.RowToStructByPos[T], name, args...)
 }
 
 // exec runs a statement and returns how many rows it changed.
-func (s *Store) exec(ctx context.Context, db db, name string, args ...any) (int64, error) {
-	tag, err := db.Exec(ctx, s.sql.Get(name), args...)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", name, err)
-	}
-	return tag.RowsAffected(), nil
+func (s *Store) exec(ctx context.Context, db sqlfile.DB, name string, args ...any) (int64, error) {
+	return sqlfile.Exec(ctx, s.sql, db, name, args...)
 }
 
 // audit records who changed what; by "": nobody knows who.
-func (s *Store) audit(ctx context.Context, db db, by, action, target string, before, after any) error {
+func (s *Store) audit(ctx context.Context, db sqlfile.DB, by, action, target string, before, after any) error {
 	var actor *string
 	if by != "" {
 		actor = &by

@@ -67,23 +67,13 @@ const setLimits = "SELECT set_config('lock_timeout', $1, true), set_config('stat
 
 // all reads rows into structs by position.
 func all[T any](ctx context.Context, s *Store, db DB, name string, args ...any) ([]T, error) {
-	rows, err := db.Query(ctx, s.sql.Get(name), args...)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[T])
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return list, nil
+	return sqlfile.Rows(ctx, s.sql, db, pgx.RowToStructByPos[T], name, args...)
 }
 
 // exec runs a statement.
 func (s *Store) exec(ctx context.Context, db DB, name string, args ...any) error {
-	if _, err := db.Exec(ctx, s.sql.Get(name), args...); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
+	_, err := sqlfile.Exec(ctx, s.sql, db, name, args...)
+	return err
 }
 
 // SQLState is the SQLSTATE of a Postgres error, or "".

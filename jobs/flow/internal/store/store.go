@@ -68,35 +68,15 @@ func one[T any](ctx context.Context, s *Store, db DB, name string, args ...any) 
 
 // all reads rows into structs by position.
 func all[T any](ctx context.Context, s *Store, db DB, name string, args ...any) ([]T, error) {
-	rows, err := db.Query(ctx, s.sql.Get(name), args...)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[T])
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return list, nil
+	return sqlfile.Rows(ctx, s.sql, db, pgx.RowToStructByPos[T], name, args...)
 }
 
 // column reads rows of one column.
 func column[T any](ctx context.Context, s *Store, db DB, name string, args ...any) ([]T, error) {
-	rows, err := db.Query(ctx, s.sql.Get(name), args...)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	list, err := pgx.CollectRows(rows, pgx.RowTo[T])
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return list, nil
+	return sqlfile.Rows(ctx, s.sql, db, pgx.RowTo[T], name, args...)
 }
 
 // exec runs a statement and returns how many rows it changed.
 func (s *Store) exec(ctx context.Context, db DB, name string, args ...any) (int64, error) {
-	tag, err := db.Exec(ctx, s.sql.Get(name), args...)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", name, err)
-	}
-	return tag.RowsAffected(), nil
+	return sqlfile.Exec(ctx, s.sql, db, name, args...)
 }
