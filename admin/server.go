@@ -14,6 +14,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/periodic"
 )
 
 // DefaultListen is where a server listens unless told otherwise.
@@ -35,6 +38,12 @@ type Config struct {
 
 	// Access says who may do what; nil: there is nothing but metrics and health, which everybody may see who can reach them.
 	Access *access.Store
+
+	// Jobs, Flows and Schedules are what the page and the API look and operate with, with the schema of Schema. They need not be
+	// started. With Access all three are required.
+	Jobs      *jobs.Client
+	Flows     *flow.Client
+	Schedules *periodic.Client
 
 	// InsecureListen allows an address that other machines can reach without TLS, and shows them the metrics.
 	InsecureListen bool
@@ -73,6 +82,9 @@ type Server struct {
 func NewServer(config Config) (*Server, error) {
 	if config.Pool == nil || config.Metrics == nil {
 		return nil, errors.New("server: Pool and Metrics are required")
+	}
+	if config.Access != nil && (config.Jobs == nil || config.Flows == nil || config.Schedules == nil) {
+		return nil, errors.New("server: with Access, Jobs, Flows and Schedules are required")
 	}
 	config.Listen = cmp.Or(config.Listen, DefaultListen)
 	config.Logger = cmp.Or(config.Logger, slog.Default())
