@@ -27,13 +27,15 @@ type step struct {
 	timers  []store.Timer
 	notices []notice.Args
 	due     []dueSLA
+	stats   StepStats
 }
 
 // advance applies what reports say to a run, and tells whether it did: somebody else may be at it, who will see them all.
 func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) {
 	var cancel []int64
 	var l *loaded
-	taken := 0
+	var stats *StepStats
+	taken, began := 0, time.Now()
 	err = e.c.store.Tx(ctx, func(tx pgx.Tx) error {
 		run, now, err := e.c.store.TryLock(ctx, tx, id)
 		if errors.Is(err, ErrNotFound) {
@@ -57,6 +59,7 @@ func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) 
 		}
 		cancel = s.jobsOf(s.effects.Cancel)
 		taken = len(reports)
+		stats = s.told(&run, taken)
 		return e.c.store.DeleteReports(ctx, tx, reports)
 	})
 	if err != nil {
@@ -67,6 +70,8 @@ func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) 
 		l.run.Step++
 		e.memory.keep(l)
 		e.head.moved(taken)
+		stats.Took = time.Since(began)
+		e.c.config.Observer.Stepped(stats)
 	}
 	if len(cancel) > 0 {
 		e.cancel(ctx, cancel)
@@ -97,7 +102,7 @@ func (s *step) take(ctx context.Context, reports []store.Report) error {
 	for _, r := range s.effects.Limit {
 		s.limitFlow(r)
 	}
-	if err := s.e.write(ctx, s.tx, s.l, s.effects, s.now); err != nil {
+	if err := s.e.write(ctx, s.tx, s.l, s.effects, s.now, &s.stats); err != nil {
 		return err
 	}
 	if err := s.e.c.store.SetTimers(ctx, s.tx, s.l.run.ID, s.timers); err != nil {

@@ -87,8 +87,9 @@ func (s *step) slaOf(no string) (SLA, bool) {
 	return s.l.options.SLAs[i], true
 }
 
-// alert tells that a limit was missed, if it is to be told.
+// alert counts a limit that was missed, and tells it, if it is to be told.
 func (s *step) alert(ctx context.Context, sla SLA, n int) {
+	s.stats.Missed++
 	if !sla.Alert {
 		return
 	}
