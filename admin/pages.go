@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/internal/page"
 	"github.com/peltonq/pelton/schema"
 )
 
@@ -52,10 +53,14 @@ func (s *Server) routes(own bool) http.Handler {
 
 // routePrivate adds what is for actors only.
 func (s *Server) routePrivate(mux *http.ServeMux) {
-	mux.HandleFunc("GET /{$}", s.index)
 	mux.HandleFunc("GET /whoami", func(w http.ResponseWriter, r *http.Request) {
 		actor, _ := access.FromContext(r.Context())
 		text(w, http.StatusOK, actor.Name)
+	})
+	c := s.config
+	s.page = page.Mount(mux, page.Config{
+		Pool: c.Pool, Schema: s.schemaName(), Jobs: c.Jobs, Flows: c.Flows, Schedules: c.Schedules, Access: c.Access, Guard: s.guard,
+		Gauges: c.Metrics.queueGauges, Logger: c.Logger,
 	})
 }
 
