@@ -53,7 +53,9 @@ func Mount(mux *http.ServeMux, config Config) {
 		w.Header().Set("Content-Type", "application/openapi+json")
 		_, _ = w.Write(document) // nobody is left to tell
 	})
-	mux.Handle("/api/", routed(own))
+	for _, method := range methods { // one by one: a pattern without a method is at odds with the page's, which are for GET
+		mux.Handle(method+" /api/", routed(own))
+	}
 }
 
 func newServer(mux *http.ServeMux, config Config) *server {
@@ -82,6 +84,9 @@ func newServer(mux *http.ServeMux, config Config) *server {
 	return s
 }
 
+// methods are those that operations may have, and OPTIONS, which none has.
+var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
+
 // routed answers what no operation is for with a problem.
 func routed(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -96,7 +101,7 @@ func routed(mux *http.ServeMux) http.Handler {
 // unrouted is why no operation answers a request.
 func unrouted(mux *http.ServeMux, r *http.Request) *problem {
 	var allowed []string
-	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+	for _, method := range methods {
 		other := r.Clone(r.Context())
 		other.Method = method
 		if _, pattern := mux.Handler(other); pattern != "" {
