@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/internal/api"
 	"github.com/peltonq/pelton/admin/internal/page"
 	"github.com/peltonq/pelton/schema"
 )
@@ -53,6 +54,10 @@ func (s *Server) routes(own bool) http.Handler {
 
 // routePrivate adds what is for actors only.
 func (s *Server) routePrivate(mux *http.ServeMux) {
+	api.Mount(mux, api.Config{
+		Pool: s.config.Pool, Access: s.config.Access, Jobs: s.config.Jobs, Flows: s.config.Flows, Schedules: s.config.Schedules,
+		Logger: s.config.Logger,
+	})
 	mux.HandleFunc("GET /whoami", func(w http.ResponseWriter, r *http.Request) {
 		actor, _ := access.FromContext(r.Context())
 		text(w, http.StatusOK, actor.Name)

@@ -330,7 +330,7 @@ func (g *Guard) problem(r *http.Request, err error) problem {
 	return p
 }
 
-// wantsPage tells whether a browser asks for a page.
+// wantsPage tells whether a browser asks for a page. The API has none.
 func wantsPage(r *http.Request) bool {
-	return r.Header.Get("Authorization") == "" && strings.Contains(r.Header.Get("Accept"), "text/html")
+	return !strings.HasPrefix(r.URL.Path, "/api/") && r.Header.Get("Authorization") == "" && strings.Contains(r.Header.Get("Accept"), "text/html")
 }
