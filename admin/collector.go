@@ -29,9 +29,9 @@ const (
 	countDead = 10_000
 	// sampleRuns is how many taken runs are looked up; of more, the queues are estimated.
 	sampleRuns = 10_000
-	// rest is how many times as long as a reading took it serves at least, restSeldom how many times one of what changes slowly: together they take a
-	// twentieth of one connection.
-	rest       = 25
+	// rest is how many times as long as a reading took it serves at least, of two parts, and restSeldom that of what changes slowly: together they take at
+	// most a twentieth of one connection.
+	rest       = 50
 	restSeldom = 100
 	// seldom is how many times as long as other readings those of what changes slowly are kept: a minute by default.
 	seldom = 12

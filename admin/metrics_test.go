@@ -427,34 +427,6 @@ func TestUnstartedRunsHaveNoTimes(t *testing.T) {
 	}
 }
 
-func BenchmarkFinished(b *testing.B) {
-	pool, err := pgxpool.New(b.Context(), "postgres://127.0.0.1:1/none") // never connected
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer pool.Close()
-	for name, kinds := range map[string]int{"kinds=1": 1, "kinds=10": 10} {
-		b.Run(name, func(b *testing.B) {
-			m, err := admin.NewMetrics(pool, admin.MetricsConfig{Logger: quiet()})
-			if err != nil {
-				b.Fatal(err)
-			}
-			runs := make([]jobs.RunStats, 500)
-			for i := range runs {
-				runs[i] = jobs.RunStats{
-					Queue: "default", Kind: fmt.Sprintf("kind_%d", i%kinds), Outcome: "completed", Wait: time.Duration(i) * time.Millisecond,
-					Run: time.Duration(i) * time.Microsecond,
-				}
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				m.Finished(runs, time.Millisecond)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(runs)), "ns/run")
-		})
-	}
-}
-
 // A lease says neither which queue its runs are of nor which of them have ended; a person may have moved one.
 func TestRunningIsByQueueAndRun(t *testing.T) {
 	t.Parallel()
