@@ -58,7 +58,7 @@ type collector struct {
 type part struct {
 	what string
 	keep time.Duration // how long it serves at least
-	rest time.Duration // how many times as long as it took it serves at least
+	rest int           // how many times as long as it took it serves at least
 	read func(ctx context.Context, to readings) error
 
 	until  time.Time
@@ -130,7 +130,7 @@ func (c *collector) renew(p *part) {
 	if p.failed = err != nil; p.failed {
 		values = nil
 	}
-	p.values, p.until = values, time.Now().Add(max(p.keep, p.rest*time.Since(began)))
+	p.values, p.until = values, time.Now().Add(max(p.keep, time.Duration(p.rest)*time.Since(began)))
 }
 
 // readings are values by gauge and label.
