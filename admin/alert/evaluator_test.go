@@ -3,6 +3,7 @@ package alert_test
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -307,7 +308,10 @@ func TestRuleThatCannotBeRead(t *testing.T) {
 	_, err = tx.Exec(t.Context(), `LOCK TABLE pelton.job_dead IN ACCESS EXCLUSIVE MODE`)
 	must(t, err)
 	h.insert(1, false, river.InsertOpts{Queue: "q"})
-	if got := h.evaluate(); !strings.HasPrefix(got, "firing ops oldest_age: queue q: ") || strings.Contains(got, "\n") {
+	if did, err := h.eval.Evaluate(t.Context()); !did || err != nil {
+		t.Fatalf("evaluate: %v, %v", did, err)
+	}
+	if got := h.notices(); !strings.HasPrefix(got, "firing ops oldest_age: queue q: ") || strings.Contains(got, "\n") {
 		t.Errorf("%s", got)
 	}
 	status, err := h.store.Status(t.Context())
@@ -381,6 +385,7 @@ func TestPlans(t *testing.T) {
 	exec(`ANALYZE`)
 	since := now.Add(-30 * time.Minute)
 	none := []string{}
+	full := regexp.MustCompile(`Seq Scan on (job_t[0-3]|job_attempt_t[0-3]|job_dead|flow_sla_miss|schedule_tick_rest)`) // those that hold rows
 	for name, args := range map[string][]any{
 		"failure_rate": {alert.JobID(since.Add(-6 * time.Hour)), int64(5000), since, none, none, "pelton_alerts", false, int64(5), 0.1, int64(100)},
 		"dead_letters": {since, none, none, "pelton_alerts", int64(1000), int64(100)},
@@ -389,14 +394,13 @@ func TestPlans(t *testing.T) {
 		"late_ticks":   {since, none, int64(1000), int64(100)},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			plan, err := explain(t, pool, name, args)
 			must(t, err)
-			for _, table := range []string{"job_", "job_attempt", "job_dead", "flow_sla_miss", "schedule_tick"} {
-				if strings.Contains(plan, "Seq Scan on "+table) {
-					t.Errorf("it scans %s:\n%s", table, plan)
-				}
+			if scan := full.FindString(plan); scan != "" {
+				t.Errorf("%s:\n%s", scan, plan)
 			}
-			if name == "failure_rate" && (!containsAll(plan, "Index Scan Backward using job_attempt_t4_pkey") || strings.Contains(plan, "job_attempt_t1_")) {
+			if name == "failure_rate" && (!containsAll(plan, "Index Scan Backward using job_attempt_t3_pkey") || strings.Contains(plan, "job_attempt_t1")) {
 				t.Errorf("it does not read the newest first, or old partitions too:\n%s", plan)
 			}
 		})

@@ -322,14 +322,5 @@ func (p *parser) channel(f field) {
 // channelTakes tells whether channels of a type take a value from elsewhere.
 func channelTakes(typ, key string) bool { return slices.Contains(channelFields[typ], key+"_env") }
 
-// byName finds a channel.
-func (f *File) byName(channel string) (Channel, bool) {
-	i := slices.IndexFunc(f.Channels, func(c Channel) bool { return c.Name == channel })
-	if i < 0 {
-		return Channel{}, false
-	}
-	return f.Channels[i], true
-}
-
 // title is what notices call this installation.
 func (p *published) title(schema, database string) string { return cmp.Or(p.Name, database+"/"+schema) }

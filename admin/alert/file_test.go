@@ -133,7 +133,7 @@ rules:
 	}
 	var got []string
 	for _, f := range file.Faults {
-		got = append(got, strings.TrimPrefix(f.Error(), "alerts.yaml:"))
+		got = append(got, strings.TrimPrefix(f.String(), "alerts.yaml:"))
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("faults are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -83,6 +83,10 @@ func (h *house) evaluate() string {
 	if err != nil || !did {
 		h.t.Fatalf("evaluate: %v, %v", did, err)
 	}
+	var fault string
+	if err := h.pool.QueryRow(h.t.Context(), `SELECT fault FROM pelton.alert_rule WHERE fault IS NOT NULL`).Scan(&fault); !errors.Is(err, pgx.ErrNoRows) {
+		h.t.Fatalf("a rule cannot be read: %s %v", fault, err)
+	}
 	return h.notices()
 }
 

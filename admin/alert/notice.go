@@ -64,7 +64,7 @@ func newNotice(r *Rule, d draft, channel, title string, now time.Time) Notice {
 	return n
 }
 
-func (n *Notice) summarize() string {
+func (n Notice) summarize() string {
 	var what string
 	switch total := len(n.Subjects) + n.More; {
 	case total != 1:
@@ -81,7 +81,7 @@ func (n *Notice) summarize() string {
 }
 
 // subjectLine is a notice in the line that mails have for it.
-func (n *Notice) subjectLine() string {
+func (n Notice) subjectLine() string {
 	line := fmt.Sprintf("[%s %s] %s", n.Name, n.Event, n.Summary)
 	if r := []rune(line); len(r) > 200 {
 		line = string(r[:199]) + "…"
@@ -95,7 +95,7 @@ func (n *Notice) subjectLine() string {
 }
 
 // text is a notice for people.
-func (n *Notice) text() string {
+func (n Notice) text() string {
 	var b strings.Builder
 	if n.Late > 0 {
 		fmt.Fprintf(&b, "This notice is %s late: it tells how things were at %s.\n\n", about(time.Duration(n.Late)), n.At.UTC().Format(time.RFC3339))
@@ -124,7 +124,7 @@ func (n *Notice) text() string {
 }
 
 // short is a notice for a chat.
-func (n *Notice) short() string {
+func (n Notice) short() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[%s] %s: %s", n.Name, n.Event, n.Summary)
 	if len(n.Subjects) > 1 {

@@ -76,17 +76,19 @@ const minute = Duration(time.Minute)
 var traits = map[string]trait{
 	FailureRate: {
 		[]string{"queues", "kinds", "by", "window", "min_runs", "over", "until"},
-		Rule{By: "queue", Window: 5 * minute, MinRuns: 20, Over: 0.2, RecoverAfter: 5 * minute}, "queue",
+		Rule{By: "queue", Window: 5 * minute, MinRuns: 20, Over: 0.2, RecoverAfter: 5 * minute},
+		"queue",
 	},
 	OldestAge: {
 		[]string{"queues", "over", "until"},
-		Rule{OverAge: 15 * minute, For: minute, RecoverAfter: 2 * minute}, "queue",
+		Rule{OverAge: 15 * minute, For: minute, RecoverAfter: 2 * minute},
+		"queue",
 	},
 	SLAMissed:    {[]string{"projects", "flows", "window"}, Rule{Window: 60 * minute}, "flow"},
 	DeadLetters:  {[]string{"queues", "kinds", "window", "more_than"}, Rule{Window: 15 * minute}, "queue"},
 	MissedTicks:  {[]string{"schedules", "window", "late"}, Rule{Window: 60 * minute, Late: 5 * minute}, "schedule"},
 	DeadExecutor: {[]string{"queues", "window"}, Rule{Window: 15 * minute}, "executor"},
-	Partitions:   {[]string{"days"}, Rule{Days: 7, RecoverAfter: 5 * minute, Severity: Critical}, "table"},
+	Partitions:   {[]string{"days"}, Rule{Days: 7, For: 5 * minute, RecoverAfter: 5 * minute, Severity: Critical}, "table"},
 	LostJobs:     {nil, Rule{RecoverAfter: 5 * minute, Severity: Critical}, ""},
 }
 

@@ -329,13 +329,10 @@ func insertOpts(queue string) *river.InsertOpts {
 
 // unknown says that there is no such thing, and what may have been meant.
 func unknown(what, word string, known []string) error {
-	hint := ""
-	switch best := near.Word(word, known); {
-	case best != "":
+	hint := "; there are none"
+	if best := near.Word(word, known); best != "" {
 		hint = fmt.Sprintf("; did you mean %q?", best)
-	case len(known) == 0:
-		hint = "; there are none"
-	default:
+	} else if len(known) > 0 {
 		hint = "; there are " + strings.Join(known, ", ")
 	}
 	return fmt.Errorf("%s %q: %w%s", what, word, ErrNotFound, hint)

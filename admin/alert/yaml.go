@@ -24,7 +24,7 @@ type Fault struct {
 	Reason string `json:"reason"`
 }
 
-func (f Fault) Error() string {
+func (f Fault) String() string {
 	if f.Line == 0 {
 		return fmt.Sprintf("%s: %s", f.File, f.Reason)
 	}
@@ -37,7 +37,7 @@ type FileError struct{ Faults []Fault }
 func (e *FileError) Error() string {
 	lines := make([]string, len(e.Faults))
 	for i, f := range e.Faults {
-		lines[i] = f.Error()
+		lines[i] = f.String()
 	}
 	return strings.Join(lines, "\n")
 }

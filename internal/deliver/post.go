@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 )
@@ -24,9 +25,7 @@ func Post(ctx context.Context, to string, body []byte, header http.Header) error
 	if err != nil {
 		return &AddressError{where, errors.New("cannot be asked")}
 	}
-	for name, values := range header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, header)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "pelton")
 	resp, err := http.DefaultClient.Do(req)
