@@ -337,6 +337,7 @@ func tryStart(t *testing.T, pool *pgxpool.Pool, config admin.Config) error {
 		t.Fatal(err)
 	}
 	config.Pool, config.Metrics, config.Logger = pool, m, quiet()
+	withClients(t, pool, &config)
 	if config.Listen == "" {
 		config.Listen = "127.0.0.1:0"
 	}
@@ -409,7 +410,9 @@ func TestOthersAreNeverLocal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := admin.NewServer(admin.Config{Pool: pool, Metrics: m, Listen: "0.0.0.0:0", InsecureListen: true, Access: store, Logger: quiet()})
+	config := admin.Config{Pool: pool, Metrics: m, Listen: "0.0.0.0:0", InsecureListen: true, Access: store, Logger: quiet()}
+	withClients(t, pool, &config)
+	s, err := admin.NewServer(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/internal/page"
+	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/periodic"
 )
 
 // DefaultListen is where a server listens unless told otherwise.
@@ -35,6 +39,12 @@ type Config struct {
 
 	// Access says who may do what; nil: there is nothing but metrics and health, which everybody may see who can reach them.
 	Access *access.Store
+
+	// Jobs, Flows and Schedules are what the page and the API look and operate with, with the schema of Schema. They need not be
+	// started. With Access all three are required.
+	Jobs      *jobs.Client
+	Flows     *flow.Client
+	Schedules *periodic.Client
 
 	// InsecureListen allows an address that other machines can reach without TLS, and shows them the metrics.
 	InsecureListen bool
@@ -59,6 +69,7 @@ type Config struct {
 type Server struct {
 	config Config
 	guard  *access.Guard          // nil: no access
+	page   *page.Page             // nil: no access
 	state  atomic.Pointer[string] // why it is not ready, of the process itself; nil: it is
 	failed chan error
 
@@ -73,6 +84,9 @@ type Server struct {
 func NewServer(config Config) (*Server, error) {
 	if config.Pool == nil || config.Metrics == nil {
 		return nil, errors.New("server: Pool and Metrics are required")
+	}
+	if config.Access != nil && (config.Jobs == nil || config.Flows == nil || config.Schedules == nil) {
+		return nil, errors.New("server: with Access, Jobs, Flows and Schedules are required")
 	}
 	config.Listen = cmp.Or(config.Listen, DefaultListen)
 	config.Logger = cmp.Or(config.Logger, slog.Default())
@@ -115,6 +129,9 @@ func (s *Server) Start(ctx context.Context) error {
 		Handler: s.routes(own), ErrorLog: slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn), TLSConfig: secret,
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 16 << 10,
+	}
+	if s.page != nil {
+		server.RegisterOnShutdown(s.page.End)
 	}
 	done := make(chan struct{})
 	s.server, s.where, s.own, s.done = server, listener.Addr().String(), own, done
@@ -171,6 +188,9 @@ func (s *Server) Stop(ctx context.Context) error {
 		err = s.server.Close()
 	}
 	<-s.done
+	if s.page != nil {
+		s.page.Close()
+	}
 	s.config.Metrics.Stop()
 	s.server, s.where, s.done = nil, "", nil
 	return err

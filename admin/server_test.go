@@ -14,9 +14,30 @@ import (
 
 	"github.com/peltonq/pelton/admin"
 	"github.com/peltonq/pelton/internal/pgtest"
+	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/periodic"
 	"github.com/peltonq/pelton/schema"
 	"github.com/peltonq/pelton/schema/schematest"
 )
+
+// withClients gives a configuration with users what the page and the API operate with.
+func withClients(t *testing.T, pool *pgxpool.Pool, config *admin.Config) {
+	t.Helper()
+	if config.Access == nil {
+		return
+	}
+	var err error
+	if config.Jobs, err = jobs.NewClient(pool, &jobs.Config{Schema: config.Schema, Logger: quiet()}); err != nil {
+		t.Fatal(err)
+	}
+	if config.Flows, err = flow.NewClient(pool, config.Jobs, &flow.Config{Logger: quiet()}); err != nil {
+		t.Fatal(err)
+	}
+	if config.Schedules, err = periodic.NewClient(pool, config.Jobs, config.Flows, &periodic.Config{Logger: quiet()}); err != nil {
+		t.Fatal(err)
+	}
+}
 
 func startServer(t *testing.T, pool *pgxpool.Pool, config admin.Config) *admin.Server {
 	t.Helper()
@@ -27,6 +48,7 @@ func startServer(t *testing.T, pool *pgxpool.Pool, config admin.Config) *admin.S
 		t.Fatal(err)
 	}
 	config.Pool, config.Metrics, config.Listen, config.Logger = pool, m, "127.0.0.1:0", quiet()
+	withClients(t, pool, &config)
 	s, err := admin.NewServer(config)
 	if err != nil {
 		t.Fatal(err)

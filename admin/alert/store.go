@@ -15,7 +15,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 
-	"github.com/peltonq/pelton/internal/near"
 	"github.com/peltonq/pelton/internal/sqlfile"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/schema"
@@ -329,13 +328,7 @@ func insertOpts(queue string) *river.InsertOpts {
 
 // unknown says that there is no such thing, and what may have been meant.
 func unknown(what, word string, known []string) error {
-	hint := "; there are none"
-	if best := near.Word(word, known); best != "" {
-		hint = fmt.Sprintf("; did you mean %q?", best)
-	} else if len(known) > 0 {
-		hint = "; there are " + strings.Join(known, ", ")
-	}
-	return fmt.Errorf("%s %q: %w%s", what, word, ErrNotFound, hint)
+	return fmt.Errorf("%s %q: %w%s", what, word, ErrNotFound, hint(word, known))
 }
 
 func ruleNames(rules []Rule) []string {

@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
-	"github.com/peltonq/pelton/internal/near"
+	"github.com/peltonq/pelton/internal/suggest"
 )
 
 // Fault is something that is wrong with a file.
@@ -151,15 +151,15 @@ func (d *document) set(n *yaml.Node, line int, where string, to setters) {
 }
 
 func (d *document) unknown(line int, what, word string, known []string) {
-	if best := near.Word(word, known); best != "" {
-		d.fault(line, "%s %q; did you mean %q?", what, word, best)
-		return
-	}
+	d.fault(line, "%s %q%s", what, word, hint(word, known))
+}
+
+// hint says what may have been meant.
+func hint(word string, known []string) string {
 	if len(known) == 0 {
-		d.fault(line, "%s %q; there are none", what, word)
-		return
+		return "; there are none"
 	}
-	d.fault(line, "%s %q; want one of %s", what, word, strings.Join(known, ", "))
+	return suggest.Near(word, known)
 }
 
 // text is a scalar as it was written.

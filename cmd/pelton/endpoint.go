@@ -14,6 +14,8 @@ import (
 	"github.com/peltonq/pelton/admin"
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/periodic"
 )
 
 // endpointStop is how long requests under way may go on when the program stops.
@@ -26,7 +28,7 @@ type endpoint struct {
 	access  *access.Store // nil: no page
 }
 
-// newEndpoint makes the endpoint, before the client, which it observes.
+// newEndpoint makes what observes clients, before there are any.
 func (a *app) newEndpoint(pool *pgxpool.Pool, s serving) (*endpoint, error) {
 	if s.listen == "" {
 		return &endpoint{}, nil
@@ -40,13 +42,28 @@ func (a *app) newEndpoint(pool *pgxpool.Pool, s serving) (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &endpoint{metrics: metrics}
-	return e, e.listenOn(pool, a, s, s.listen)
+	return &endpoint{metrics: metrics}, nil
 }
 
-func (e *endpoint) listenOn(pool *pgxpool.Pool, a *app, s serving, address string) (err error) {
+// clients are what the page and the API operate with.
+type clients struct {
+	jobs      *jobs.Client
+	flows     *flow.Client
+	schedules *periodic.Client
+}
+
+// prepare makes the server, which does not listen yet. An error is about the command line.
+func (e *endpoint) prepare(pool *pgxpool.Pool, a *app, s serving, by clients) error {
+	if e.metrics == nil {
+		return nil
+	}
+	return e.listenOn(pool, a, s, by, s.listen)
+}
+
+func (e *endpoint) listenOn(pool *pgxpool.Pool, a *app, s serving, by clients, address string) (err error) {
 	config := admin.Config{
 		Pool: pool, Metrics: e.metrics, Schema: a.schemaName(), Logger: a.logger(levelServe),
+		Jobs: by.jobs, Flows: by.flows, Schedules: by.schedules,
 		Listen: address, InsecureListen: s.insecure,
 	}
 	if err := s.access.configure(a, pool, &config); err != nil {
@@ -66,7 +83,7 @@ func (e *endpoint) observer() jobs.Observer {
 }
 
 // start listens where it was told to, or, if that port is taken and nobody asked for it, on any.
-func (e *endpoint) start(ctx context.Context, pool *pgxpool.Pool, a *app, s serving) error {
+func (e *endpoint) start(ctx context.Context, pool *pgxpool.Pool, a *app, s serving, by clients) error {
 	if e.server == nil {
 		return nil
 	}
@@ -77,7 +94,7 @@ func (e *endpoint) start(ctx context.Context, pool *pgxpool.Pool, a *app, s serv
 			return usagef("--listen %q: %w", s.listen, splitErr)
 		}
 		a.logger(levelServe).WarnContext(ctx, "the port is taken; the endpoint is elsewhere", "wanted", s.listen)
-		if err := e.listenOn(pool, a, s, net.JoinHostPort(host, "0")); err != nil {
+		if err := e.listenOn(pool, a, s, by, net.JoinHostPort(host, "0")); err != nil {
 			return err
 		}
 		err = e.server.Start(ctx)

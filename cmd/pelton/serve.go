@@ -148,10 +148,14 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 	if err != nil {
 		return err
 	}
+	by := clients{client, flows, schedules}
+	if err := served.prepare(pool, a, s, by); err != nil {
+		return usage(err)
+	}
 	if len(queues) > 0 {
 		command.EndLeftovers(stop.soft, programs, a.logger(levelServe))
 	}
-	if err := served.start(stop.soft, pool, a, s); err != nil {
+	if err := served.start(stop.soft, pool, a, s, by); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, served.close(stop.hard)) }()

@@ -1,25 +1,31 @@
-// Package near finds the word that somebody may have meant.
-package near
+// Package suggest names what somebody may have meant: of the words that are known, the one that is near to the one that was written.
+package suggest
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
-// Word is the one of the known words that is nearest to a word, or begins with it; empty if none is near.
-func Word(word string, known []string) string {
+// Near returns `; did you mean "near"?` if one of the known words is near, else the list of them.
+func Near(word string, known []string) string {
 	best, least := "", min(3, max(2, len(word)/3+1)) // a short word is near to many
 	for _, k := range known {
 		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < least && d < max(2, len(k)) {
 			best, least = k, d
 		}
 	}
-	if best != "" || len(word) < 3 {
-		return best
-	}
-	for _, k := range known {
-		if strings.HasPrefix(k, strings.ToLower(word)) {
-			return k
+	if best == "" {
+		for _, k := range known {
+			if len(word) >= 3 && strings.HasPrefix(k, strings.ToLower(word)) {
+				best = k
+				break
+			}
 		}
 	}
-	return ""
+	if best != "" {
+		return fmt.Sprintf("; did you mean %q?", best)
+	}
+	return "; want one of " + strings.Join(known, ", ")
 }
 
 // distance is how many letters must be put in, left out, changed or swapped with their neighbour to make one word the other.
