@@ -97,11 +97,20 @@ type resolver struct {
 	replaced map[string]string // ${} put in, arithmetic not done yet
 	kept     int               // bytes of replaced
 	chain    []string          // the names that are being replaced
+	refused  map[string]bool   // names that must not refer to secrets and do
 	circles  map[string]bool   // names on cycles that were found
 }
 
-// told tells whether an error is about a cycle that another parameter led to already.
+// told tells whether an error is about what another parameter led to already.
 func (r *resolver) told(err error) bool {
+	if closed, ok := errors.AsType[*ClosedError](err); ok {
+		known := r.refused[closed.Name]
+		if r.refused == nil {
+			r.refused = map[string]bool{}
+		}
+		r.refused[closed.Name] = true
+		return known
+	}
 	cycle, ok := errors.AsType[*CycleError](err)
 	if !ok {
 		return false
@@ -189,7 +198,7 @@ func (r *resolver) replace(name string) (string, error) {
 		}
 		r.chain = r.chain[:len(r.chain)-1]
 		if !r.open[name] && r.mark.In(text) {
-			return "", r.closedError(name)
+			return "", &ClosedError{name, r.scopes.From(name)}
 		}
 	}
 	if r.kept += len(text); r.kept > MaxTotal {

@@ -116,7 +116,9 @@ func (r *resolver) secret(name string) (string, error) {
 	return r.mark.reference(name), nil
 }
 
-// closedError says that something which is no part of a project would have a secret put in.
-func (r *resolver) closedError(name string) error {
-	return fmt.Errorf("parameter %s refers to a secret, and only what a project's own files say may do so, not %s", name, r.scopes.From(name))
+// ClosedError says that something which is no part of a project would have a secret put in.
+type ClosedError struct{ Name, From string }
+
+func (e *ClosedError) Error() string {
+	return fmt.Sprintf("parameter %s refers to a secret, and only what a project's own files say may do so, not %s", e.Name, e.From)
 }
