@@ -87,6 +87,11 @@ nodes:
     type: command
     config:
       command: bash -c 'echo "cannot log in with ${secret.PW}" >&2; exit 3'
+  - name: cut
+    type: command
+    config:
+      env.A: ${secret.TOKEN}
+      command: bash -c 'printf "%s%04085d" "$A" 0 >&2; exit 3'
   - name: output
     type: command
     config:
@@ -117,7 +122,7 @@ nodes:
 `,
 	}))
 	run := h.start("f", flow.Options{})
-	equal(t, "run", h.ended(run), "FAILED: argument=SUCCEEDED environment=SUCCEEDED missing=FAILED notfound=FAILED output=FAILED "+
+	equal(t, "run", h.ended(run), "FAILED: argument=SUCCEEDED cut=FAILED environment=SUCCEEDED missing=FAILED notfound=FAILED output=FAILED "+
 		"program=FAILED properties=SUCCEEDED sample=SUCCEEDED script=SUCCEEDED split=SUCCEEDED stderr=FAILED")
 	for node, want := range map[string][]string{
 		"argument":    {sum(password) + "  -", "argument ***"},
@@ -152,7 +157,7 @@ nodes:
 		}
 	}
 	must(t, secrets.Delete(t.Context(), secret.Everywhere, "TOKEN"))
-	for _, part := range []string{fragment, encoded, hexDigits, "T0ken"} {
+	for _, part := range []string{fragment, encoded, hexDigits, "T0ken", "f+all"} {
 		for _, row := range schematest.Find(t, h.pool, part) {
 			t.Errorf("stored: %s", row)
 		}
