@@ -63,9 +63,9 @@ func TestFind(t *testing.T) {
 	t.Parallel()
 	pool := schematest.Pool(t)
 	for table, sql := range map[string]string{
-		"queue":        `INSERT INTO pelton.queue (name, metadata) VALUES ('a', '{"b": ["needle"]}')`,
-		"job_rest":     `INSERT INTO pelton.job (kind, args, tags) VALUES ('a', '{}', '{a,needle}')`,
-		"job_log_rest": `INSERT INTO pelton.job_log (job_id, pos, run, stream, data) VALUES (1, 0, 1, 'o', 'a needle b')`,
+		"queue":   `INSERT INTO pelton.queue (name, metadata) VALUES ('a', '{"b": ["needle"]}')`,
+		"job":     `INSERT INTO pelton.job (kind, args, tags) VALUES ('a', '{}', '{a,needle}')`,
+		"job_log": `INSERT INTO pelton.job_log (job_id, pos, run, stream, data) VALUES (1, 0, 1, 'o', 'a needle b')`,
 	} {
 		if found := schematest.Find(t, pool, "needle"); len(found) != 0 {
 			t.Fatalf("found before it was there: %q", found)
