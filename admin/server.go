@@ -14,9 +14,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/internal/api"
 	"github.com/peltonq/pelton/admin/internal/page"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/flow/secret"
 	"github.com/peltonq/pelton/periodic"
 )
 
@@ -46,6 +48,9 @@ type Config struct {
 	Flows     *flow.Client
 	Schedules *periodic.Client
 
+	// Secrets are what the page and the API list and set secrets of flows with. Nil: they do not.
+	Secrets *secret.Client
+
 	// InsecureListen allows an address that other machines can reach without TLS, and shows them the metrics.
 	InsecureListen bool
 
@@ -70,6 +75,7 @@ type Server struct {
 	config Config
 	guard  *access.Guard          // nil: no access
 	page   *page.Page             // nil: no access
+	api    *api.API               // beside page
 	state  atomic.Pointer[string] // why it is not ready, of the process itself; nil: it is
 	failed chan error
 
@@ -125,6 +131,7 @@ func (s *Server) Start(ctx context.Context) error {
 		return errors.Join(err, listener.Close())
 	}
 	s.config.Metrics.Start(ctx)
+	//nolint:contextcheck // handlers take their requests' contexts
 	server := &http.Server{
 		Handler: s.routes(own), ErrorLog: slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn), TLSConfig: secret,
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
@@ -132,6 +139,7 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	if s.page != nil {
 		server.RegisterOnShutdown(s.page.End)
+		server.RegisterOnShutdown(s.api.End)
 	}
 	done := make(chan struct{})
 	s.server, s.where, s.own, s.done = server, listener.Addr().String(), own, done

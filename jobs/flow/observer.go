@@ -51,7 +51,7 @@ func (s *StepStats) countEnd(was, is decide.Status, again bool) {
 
 // told is what the observer is told of a step of a run that was read as it was before.
 func (s *step) told(run *store.Run, reports int) *StepStats {
-	s.stats.Project, s.stats.Flow, s.stats.Reports = run.Project, run.Flow, reports
+	s.stats.Project, s.stats.Flow, s.stats.Reports, s.stats.Missed = run.Project, run.Flow, reports, len(s.misses)
 	if !s.effects.Ended {
 		return &s.stats
 	}
