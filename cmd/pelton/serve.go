@@ -137,7 +137,7 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 	if err != nil {
 		return err
 	}
-	defer traced.stop()
+	defer traced.stop(stop.hard)
 	served, err := a.newEndpoint(pool, s)
 	if err != nil {
 		return usage(err)

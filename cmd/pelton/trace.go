@@ -53,8 +53,8 @@ func (a *app) startTracer(ctx context.Context, s traceSettings) (tracerStop, err
 }
 
 // stop sends the last spans.
-func (s tracerStop) stop() {
-	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+func (s tracerStop) stop(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
 	if err := s.a.tracer.Stop(ctx); err != nil {
 		s.a.note("%v", err)
@@ -68,7 +68,7 @@ func (a *app) traced(s *traceSettings, do func(ctx context.Context, args []strin
 		if err != nil {
 			return err
 		}
-		defer tracer.stop()
+		defer tracer.stop(ctx)
 		return do(trace.Extract(ctx, a.env("TRACEPARENT"), a.env("TRACESTATE")), args)
 	}
 }

@@ -19,51 +19,35 @@ const (
 	keyRun    = "pelton:trace_run"  // the traceparent of the run before, which failed or was put off
 )
 
-// carrier is a trace context as texts: a propagation.TextMapCarrier.
-type carrier struct{ parent, state string }
-
-// Get implements propagation.TextMapCarrier.
-func (c *carrier) Get(key string) string {
-	switch key {
-	case keyParent:
-		return c.parent
-	case keyState:
-		return c.state
-	}
-	return ""
-}
-
-// Set implements propagation.TextMapCarrier.
-func (c *carrier) Set(key, value string) {
-	switch key {
-	case keyParent:
-		c.parent = value
-	case keyState:
-		c.state = value
-	}
-}
-
-// Keys implements propagation.TextMapCarrier.
-func (*carrier) Keys() []string { return []string{keyParent, keyState} }
+// texts are a trace context as W3C writes it.
+type texts struct{ parent, state string }
 
 // textOf is a span's context as texts, empty if it has none.
-func textOf(span oteltrace.SpanContext) (c carrier) {
-	propagation.TraceContext{}.Inject(oteltrace.ContextWithSpanContext(context.Background(), span), &c)
-	return c
+func textOf(span oteltrace.SpanContext) texts {
+	if !span.IsValid() {
+		return texts{}
+	}
+	return texts{
+		"00-" + span.TraceID().String() + "-" + span.SpanID().String() + "-" + (span.TraceFlags() & oteltrace.FlagsSampled).String(),
+		span.TraceState().String(),
+	}
 }
 
+// nowhere is a context in no trace.
+var nowhere = context.Background()
+
 // span is the context of the span that the texts name; not valid if they name none.
-func (c carrier) span() oteltrace.SpanContext {
-	if c.parent == "" {
+func (t texts) span() oteltrace.SpanContext {
+	if t.parent == "" {
 		return oteltrace.SpanContext{}
 	}
-	return oteltrace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), &c))
+	return oteltrace.SpanContextFromContext(Extract(nowhere, t.parent, t.state))
 }
 
 // Extract returns a context that goes on with the trace that W3C's texts name, as a request's headers or a program's environment have them. Texts that
 // name none change nothing.
 func Extract(ctx context.Context, traceparent, tracestate string) context.Context {
-	return propagation.TraceContext{}.Extract(ctx, &carrier{traceparent, tracestate})
+	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{keyParent: traceparent, keyState: tracestate})
 }
 
 // Inject returns W3C's texts for the trace of ctx; empty ones if there is none.
@@ -83,6 +67,9 @@ func carriedBy(metadata []byte) (c carried) {
 	if !bytes.Contains(metadata, traceWord) {
 		return c
 	}
+	if parent, ok := onlyParent(metadata); ok {
+		return carried{parent: texts{parent: parent}.span()}
+	}
 	var keys struct {
 		Parent any `json:"traceparent"` // users may have given anything
 		State  any `json:"tracestate"`
@@ -95,20 +82,34 @@ func carriedBy(metadata []byte) (c carried) {
 	span := func(parent, state any) oteltrace.SpanContext {
 		p, _ := parent.(string)
 		s, _ := state.(string)
-		return carrier{p, s}.span()
+		return texts{p, s}.span()
 	}
 	return carried{span(keys.Parent, keys.State), span(keys.Link, nil), span(keys.Run, nil)}
 }
 
+// onlyParent reads the parent of metadata that say nothing else of traces, and say that first, which is the usual case.
+func onlyParent(metadata []byte) (parent string, ok bool) {
+	rest, ok := bytes.CutPrefix(metadata, []byte(`{"`+keyParent+`":`))
+	if !ok {
+		return "", false
+	}
+	rest, ok = bytes.CutPrefix(bytes.TrimLeft(rest, " "), []byte(`"`))
+	const size = len("00-") + 32 + len("-") + 16 + len("-00")
+	if !ok || len(rest) <= size || rest[size] != '"' || bytes.ContainsAny(rest[:size], "\"\\") || bytes.Contains(rest[size:], traceWord) {
+		return "", false
+	}
+	return string(rest[:size]), true
+}
+
 // keys are the texts as the first members of a JSON object: `"traceparent":"..."`.
-func (c carrier) keys() string {
+func (t texts) keys() string {
 	member := func(key, value string) string {
 		b, _ := json.Marshal(value) // a text
 		return `"` + key + `":` + string(b)
 	}
-	text := member(keyParent, c.parent)
-	if c.state != "" {
-		text += "," + member(keyState, c.state)
+	text := member(keyParent, t.parent)
+	if t.state != "" {
+		text += "," + member(keyState, t.state)
 	}
 	return text
 }

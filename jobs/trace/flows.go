@@ -36,11 +36,11 @@ type flows struct{ t *Tracer }
 
 // kept is what is kept with a run: the trace that it belongs to and the span that started it, in W3C's form, but with a span of zeros if the
 // trace begins with the run.
-type kept struct{ carrier }
+type kept struct{ texts }
 
 func keptOf(text string) kept {
 	parent, state, _ := strings.Cut(text, " ")
-	return kept{carrier{parent, state}}
+	return kept{texts{parent, state}}
 }
 
 func (k kept) String() string { return strings.TrimSpace(k.parent + " " + k.state) }
@@ -53,7 +53,7 @@ const (
 
 // span is the context of the span that started the run. Without one, begins is true and only the trace counts.
 func (k kept) span() (span oteltrace.SpanContext, begins bool) {
-	c := k.carrier
+	c := k.texts
 	if len(c.parent) > spanPlace && strings.HasPrefix(c.parent[spanPlace:], noSpan) {
 		begins = true
 		c.parent = c.parent[:spanPlace] + someSpan + c.parent[spanPlace+len(noSpan):]
@@ -135,18 +135,19 @@ func (f flows) Ended(run *follow.Ended) {
 }
 
 // emitEnded makes the spans of runs that have ended, and of those that wait when it is to stop.
-func (t *Tracer) emitEnded(ctx context.Context) {
+func (t *Tracer) emitEnded(until context.Context) {
+	ctx := context.WithoutCancel(until)
 	for {
 		select {
 		case run := <-t.ended:
-			t.emit(run)
+			t.emit(ctx, run)
 			continue
 		default:
 		}
 		select {
 		case run := <-t.ended:
-			t.emit(run)
-		case <-ctx.Done():
+			t.emit(ctx, run)
+		case <-until.Done():
 			if len(t.ended) == 0 {
 				return
 			}
@@ -155,20 +156,20 @@ func (t *Tracer) emitEnded(ctx context.Context) {
 }
 
 // emit makes the spans of a run and its nodes.
-func (t *Tracer) emit(run *follow.Ended) {
+func (t *Tracer) emit(ctx context.Context, run *follow.Ended) {
 	defer t.waiting.Add(-int64(len(run.Nodes)))
-	t.emitRun(run)
+	t.emitRun(ctx, run)
 	for n := range run.Nodes {
-		if n%nodesBefore == nodesBefore-1 && !t.paced() {
+		if n%nodesBefore == nodesBefore-1 && !t.paced(ctx) {
 			return
 		}
-		t.emitNode(run, &run.Nodes[n])
+		t.emitNode(ctx, run, &run.Nodes[n])
 	}
 }
 
 // paced waits until spans were sent; false if they cannot be.
-func (t *Tracer) paced() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), paceFor)
+func (t *Tracer) paced(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, paceFor)
 	defer cancel()
 	over := make(chan struct{})
 	defer close(over)
@@ -182,12 +183,12 @@ func (t *Tracer) paced() bool {
 	return t.flush(ctx) == nil && !t.away()
 }
 
-func (t *Tracer) emitRun(run *follow.Ended) {
+func (t *Tracer) emitRun(ctx context.Context, run *follow.Ended) {
 	starter, begins := keptOf(run.Kept).span()
-	ctx := context.Background()
-	if !begins {
-		ctx = oteltrace.ContextWithRemoteSpanContext(ctx, starter)
+	if begins {
+		starter = oteltrace.SpanContext{}
 	}
+	ctx = oteltrace.ContextWithRemoteSpanContext(ctx, starter)
 	began := run.Created
 	var links []oteltrace.Link
 	if !run.Resumed.IsZero() {
@@ -214,7 +215,7 @@ func (t *Tracer) emitRun(run *follow.Ended) {
 }
 
 // emitNode makes the span of a node, unless it had ended before the run went on.
-func (t *Tracer) emitNode(run *follow.Ended, n *follow.Node) {
+func (t *Tracer) emitNode(ctx context.Context, run *follow.Ended, n *follow.Node) {
 	if n.Ended.IsZero() || n.Ended.Before(run.Resumed) {
 		return
 	}
@@ -229,7 +230,7 @@ func (t *Tracer) emitNode(run *follow.Ended, n *follow.Node) {
 		container = run.Nodes[n.Container].Path
 	}
 	own := spanOf(run.Run, n.Path)
-	ctx := oteltrace.ContextWithRemoteSpanContext(context.Background(), spanOf(run.Run, container))
+	ctx = oteltrace.ContextWithRemoteSpanContext(ctx, spanOf(run.Run, container))
 	_, span := t.tracer.Start(fix(ctx, own.TraceID(), own.SpanID()), "node "+withoutIndex(n.Path), oteltrace.WithTimestamp(began),
 		oteltrace.WithAttributes(
 			attribute.Int64("pelton.flow.run", run.ID),

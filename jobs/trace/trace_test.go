@@ -440,7 +440,7 @@ func (c counting) Handle(context.Context, slog.Record) error {
 func TestCollectorAway(t *testing.T) {
 	t.Parallel()
 	var warnings atomic.Int32
-	log := slog.New(counting{slog.NewTextHandler(io.Discard, nil), &warnings})
+	log := slog.New(counting{slog.Default().Handler(), &warnings})
 	nobody := httptest.NewServer(http.NotFoundHandler())
 	nobody.Close()
 	r := newRig(t, trace.Config{Logger: log}, done)

@@ -26,26 +26,27 @@ func (t *Tracer) Work(ctx context.Context, job *rivertype.JobRow, doInner func(c
 	}
 	now := time.Now()
 	ctx = oteltrace.ContextWithRemoteSpanContext(ctx, c.parent)
-	var links []oteltrace.Link
+	if c.parent.IsValid() && !c.parent.IsSampled() {
+		return doInner(withTexts(ctx)) // nobody keeps this trace
+	}
+	options := []oteltrace.SpanStartOption{oteltrace.WithSpanKind(oteltrace.SpanKindConsumer), oteltrace.WithTimestamp(now)}
 	for _, to := range []oteltrace.SpanContext{c.link, c.before} {
 		if to.IsValid() {
-			links = append(links, oteltrace.Link{SpanContext: to})
+			options = append(options, oteltrace.WithLinks(oteltrace.Link{SpanContext: to}))
 		}
 	}
-	waited := now.Add(-wait(job))
 	parent := ctx
-	ctx, span := t.tracer.Start(ctx, "run "+job.Kind,
-		oteltrace.WithSpanKind(oteltrace.SpanKindConsumer), oteltrace.WithTimestamp(now), oteltrace.WithLinks(links...))
+	ctx, span := t.tracer.Start(ctx, "run "+job.Kind, options...)
 	if !span.IsRecording() {
 		return doInner(withTexts(ctx))
 	}
+	waited := wait(job)
 	if c.parent.IsValid() {
-		_, before := t.tracer.Start(parent, "wait "+job.Kind, oteltrace.WithTimestamp(waited), oteltrace.WithAttributes(
+		_, before := t.tracer.Start(parent, "wait "+job.Kind, oteltrace.WithTimestamp(now.Add(-waited)), oteltrace.WithAttributes(
 			messageID(job.ID), attribute.String("messaging.destination.name", job.Queue), attribute.Int("pelton.job.priority", job.Priority)))
 		before.End(oteltrace.WithTimestamp(now))
 	}
-	span.SetAttributes(messaging("run", "process", job.Queue)...)
-	span.SetAttributes(
+	about := append(messaging("run", "process", job.Queue),
 		messageID(job.ID),
 		attribute.Int64("pelton.job.id", job.ID),
 		attribute.Int("pelton.job.run", joblog.FromContext(ctx).Number()),
@@ -54,11 +55,12 @@ func (t *Tracer) Work(ctx context.Context, job *rivertype.JobRow, doInner func(c
 		attribute.Int("pelton.job.priority", job.Priority),
 		attribute.Int("pelton.job.attempt", job.Attempt),
 		attribute.Int("pelton.job.max_attempts", job.MaxAttempts),
-		attribute.Float64("pelton.job.wait", wait(job).Seconds()),
+		attribute.Float64("pelton.job.wait", waited.Seconds()),
 	)
 	if node := mark.Of(job.Metadata); node != nil {
-		span.SetAttributes(attribute.Int64("pelton.flow.run", node.Run), attribute.String("pelton.flow.node", node.Path))
+		about = append(about, attribute.Int64("pelton.flow.run", node.Run), attribute.String("pelton.flow.node", node.Path))
 	}
+	span.SetAttributes(about...)
 	return worked(ctx, span, job, doInner)
 }
 
