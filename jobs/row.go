@@ -3,7 +3,6 @@ package jobs
 import (
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -46,11 +45,8 @@ func (r *runner) fillRow(row *rivertype.JobRow, t *executor.Task) {
 	if len(j.Tags) > 0 {
 		row.Tags = j.Tags
 	}
-	switch {
-	case j.ExtraMetadata != nil || len(t.Earlier) > 0:
+	if j.Metadata != nil || j.ExtraMetadata != nil || len(t.Earlier) > 0 {
 		row.Metadata = mergedMetadata(j, t.Earlier)
-	case j.Metadata != nil:
-		row.Metadata = slices.Clip(j.Metadata)
 	}
 	if len(t.Earlier) > 0 {
 		row.Errors, row.AttemptedBy = history(t.Earlier, r.by[0])
