@@ -14,10 +14,10 @@ import (
 // stored is what became of jobs.
 type stored struct {
 	jobs    []store.Inserted
-	holders map[int64]*rivertype.JobRow // the jobs that hold the unique keys of those skipped; may lack some
+	holders map[int64]*rivertype.JobRow // the jobs that hold the unique keys of those skipped; may lack some, or all
 }
 
-// put stores jobs in a transaction and reads in it who holds the unique keys of those that were skipped.
+// put stores jobs in a transaction and reads in it who holds the unique keys of those that were skipped, if its role may read jobs.
 func (c *Client) put(ctx context.Context, tx pgx.Tx, jobs []store.NewJob) (s stored, err error) {
 	if s.jobs, err = c.store.Insert(ctx, tx, jobs, c.hints(ctx)); err != nil {
 		return stored{}, err
@@ -30,6 +30,9 @@ func (c *Client) put(ctx context.Context, tx pgx.Tx, jobs []store.NewJob) (s sto
 	}
 	if len(ids) == 0 {
 		return s, nil
+	}
+	if may, err := c.store.MayReadJobs(ctx, tx); err != nil || !may {
+		return s, err
 	}
 	slices.Sort(ids)
 	rows, err := c.store.JobRows(ctx, tx, slices.Compact(ids)...)

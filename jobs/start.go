@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/riverqueue/river/rivertype"
@@ -13,6 +12,7 @@ import (
 	"github.com/peltonq/pelton/jobs/internal/executor"
 	"github.com/peltonq/pelton/jobs/joblog"
 	"github.com/peltonq/pelton/schema"
+	"github.com/peltonq/pelton/schema/grant"
 )
 
 // ErrNoQueues is returned by Start of a client without queues and without duties: there is nothing to start.
@@ -58,12 +58,14 @@ func (c *Client) Start(ctx context.Context) error {
 
 // checkRights refuses a role that could not do what a started client does: its duties would fail, and its jobs' results be lost.
 func (c *Client) checkRights(ctx context.Context) error {
-	missing, err := c.store.MissingRights(ctx, c.pool)
-	if err != nil || len(missing) == 0 {
-		return err
+	var roles []grant.Role
+	if len(c.config.Queues) > 0 {
+		roles = append(roles, grant.Worker)
 	}
-	return fmt.Errorf("the database role %q lacks rights in schema %q: %s; grant them, as docs/operations.md says, or connect as the tables' owner",
-		c.pool.Config().ConnConfig.User, c.config.Schema, strings.Join(missing, ", "))
+	if !c.config.DutiesOff {
+		roles = append(roles, grant.Scheduler)
+	}
+	return grant.Check(ctx, c.pool, c.config.Schema, c.pool.Config().ConnConfig.User, roles)
 }
 
 // Stop stops claiming, hands back what has not begun, at once and uncounted, and waits for running jobs until ctx ends; then it

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/periodic/internal/store"
+	"github.com/peltonq/pelton/schema/grant"
 )
 
 // Config of a client. The zero value is a client with all defaults.
@@ -88,12 +88,7 @@ func (c *Client) checkRights(ctx context.Context) error {
 	if c.config.SchedulerOff {
 		return nil
 	}
-	missing, err := c.store.MissingRights(ctx, c.store.Pool)
-	if err != nil || len(missing) == 0 {
-		return err
-	}
-	return fmt.Errorf("the database role %q lacks rights in schema %q: %s; grant them, as docs/operations.md says, or connect as the tables' owner",
-		c.store.Pool.Config().ConnConfig.User, c.store.Schema, strings.Join(missing, ", "))
+	return grant.Check(ctx, c.store.Pool, c.store.Schema, c.store.Pool.Config().ConnConfig.User, []grant.Role{grant.Scheduler}, grant.Schedules)
 }
 
 // Stop ends that and waits for the transaction under way.

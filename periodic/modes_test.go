@@ -63,10 +63,7 @@ func TestVerbsInQueryModes(t *testing.T) {
 			}
 			r.started("a", declared(hourly("y")))
 			r.started("a")
-			missing, err := r.store.MissingRights(t.Context(), r.pool)
-			if err != nil || len(missing) != 0 {
-				t.Errorf("rights: %v, %v", missing, err)
-			}
+			must("rights", r.checkRights(t.Context()))
 			_, err = r.Delete(t.Context(), "x")
 			must("delete", err)
 		})

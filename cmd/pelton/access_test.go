@@ -161,12 +161,11 @@ func TestAccessManual(t *testing.T) {
 	}
 }
 
-// A server of the role that docs/operations.md makes for it logs people in, and users can be changed as it.
+// A server whose role has what `pelton grants` gives for it logs people in, and users can be changed as it.
 func TestRoleThatServesThePage(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
-	_, address := recipe(t, s, "A role that works and operates", 2, "worker")
-	mine := shellOn(t, address)
+	mine := s.granted("scheduler,admin")
 	mine.addUser("alice", "--role", "admin")
 	mine.ok("user", "role", "alice", "viewer", "--project", "etl")
 	mine.ok("user", "role", "alice", "none", "--project", "etl")
@@ -216,10 +215,7 @@ func TestRoleThatServesThePage(t *testing.T) {
 		t.Errorf("set-password: %+v", r)
 	}
 	// Who only works cannot read who may log in.
-	plain := newShell(t)
-	_, address = recipe(t, plain, "A role that works and operates", 1, "worker")
-	plain.addUser("alice")
-	shellOn(t, address).fails(exitFailed, "permission denied for table access_user", "user", "list")
+	s.granted("scheduler,worker,enqueuer,starter").fails(exitFailed, "permission denied for table access_user", "user", "list")
 }
 
 // says asks a server for a path, with a token if there is one.

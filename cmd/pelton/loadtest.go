@@ -15,7 +15,7 @@ func (a *app) loadtest() *cobra.Command {
 		Use: "loadtest", Short: "Measure Pelton, side by side with River, on a private server", GroupID: groupRun,
 		Long: `Measure Pelton, side by side with River, on a private server that is started and removed again. The database of the other
 commands is not touched. With --json stdout is the report, one line; progress and tables go to stderr.`,
-	}, a.drain(), a.wake(), a.idle(), a.flowLoad(), a.burst(), a.storedSchedules())
+	}, a.drain(), a.wake(), a.idle(), a.flowLoad(), a.burst(), a.storedSchedules(), a.pages())
 }
 
 func serverFlags(f *pflag.FlagSet, engines *[]string, bin *string, byDefault string) {

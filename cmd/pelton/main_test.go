@@ -40,6 +40,7 @@ type shell struct {
 	url string
 	env map[string]string
 
+	role   string        // of the database, if it was made for the test
 	direct *pgxpool.Pool // nil until asked for
 }
 

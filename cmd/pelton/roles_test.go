@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"os"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 
@@ -19,55 +19,91 @@ import (
 	"github.com/peltonq/pelton/jobs/flow"
 )
 
-var (
-	comments = regexp.MustCompile(`(?m)--.*$`)
-	sqlFence = regexp.MustCompile("(?s)```sql\n(.*?)```")
-)
-
-// recipe is the SQL of a section of docs/operations.md that makes a role, its first parts, done for a role of the test's, and that
-// role's address.
-func recipe(t *testing.T, s *shell, section string, parts int, role string) (statements []string, address string) {
-	t.Helper()
-	text, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, found := strings.Cut(string(text), "\n### "+section+"\n")
-	if !found {
-		t.Fatalf("docs/operations.md has no section %q", section)
-	}
-	rest, _, _ = strings.Cut(rest, "\n##")
-	var fences []string
-	for _, fence := range sqlFence.FindAllStringSubmatch(rest, -1) {
-		fences = append(fences, fence[1])
-	}
-	if len(fences) < parts {
-		t.Fatalf("section %q of docs/operations.md has %d blocks of SQL, want %d", section, len(fences), parts)
-	}
-	sql := strings.Join(fences[:parts], "")
+// granted makes a role of the database, whose name takes quoting, with what `pelton grants` gives for these roles, and returns a shell of it.
+func (s *shell) granted(roles string) *shell {
+	s.t.Helper()
 	u, err := url.Parse(s.url)
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	own := role + "_" + strings.TrimPrefix(u.Path, "/")
-	sql = strings.ReplaceAll(sql, role, own)
-	admin := s.pool()
-	t.Cleanup(func() {
-		if _, err := admin.Exec(context.WithoutCancel(t.Context()), "DROP OWNED BY "+own+"; DROP ROLE "+own); err != nil {
-			t.Error(err)
+	name := strings.ReplaceAll(roles, ",", "&") + ` we"ird ` + strings.TrimPrefix(u.Path, "/")
+	owner := s.pool()
+	if _, err := owner.Exec(s.t.Context(), "CREATE ROLE "+quoted(name)+" LOGIN"); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		if _, err := owner.Exec(context.WithoutCancel(s.t.Context()), "DROP OWNED BY "+quoted(name)+"; DROP ROLE "+quoted(name)); err != nil {
+			s.t.Error(err)
 		}
 	})
-	for statement := range strings.SplitSeq(comments.ReplaceAllString(sql, ""), ";") {
-		if statement = strings.TrimSpace(statement); statement == "" {
-			continue
-		}
-		if _, err := s.pool().Exec(t.Context(), statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
-		statements = append(statements, statement)
+	for range 2 { // giving twice does no harm
+		s.ok("grants", "--as", roles, "--to", name)
 	}
-	u.User = url.User(own)
-	return statements, u.String()
+	u.User = url.User(name)
+	mine := shellOn(s.t, u.String())
+	mine.role = name
+	return mine
+}
+
+func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }
+
+// one is a single right that a statement gives, as REVOKE and GRANT take it.
+var one = regexp.MustCompile(`[A-Z]+(?: \([^)]*\))?`)
+
+// each is every single right that a role was given, as "SELECT ON ...".
+func (s *shell) each(roles string) (rights []string) {
+	s.t.Helper()
+	for line := range strings.Lines(s.ok("grants", "--as", roles, "--to", "x", "--print")) {
+		what, on, ok := strings.Cut(strings.TrimPrefix(line, "GRANT "), " ON ")
+		on, _, ended := strings.Cut(on, ` TO "x";`)
+		if !ok || !ended {
+			s.t.Fatalf("no grant: %s", line)
+		}
+		for _, right := range one.FindAllString(what, -1) {
+			verb, columns, some := strings.Cut(right, " (")
+			if !some {
+				rights = append(rights, right+" ON "+on)
+				continue
+			}
+			for column := range strings.SplitSeq(strings.TrimSuffix(columns, ")"), ", ") {
+				rights = append(rights, fmt.Sprintf("%s (%s) ON %s", verb, column, on))
+			}
+		}
+	}
+	return rights
+}
+
+// isDenied tells whether something failed for want of a right.
+func isDenied(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "permission denied")
+}
+
+// needsEach takes every right of a role away in turn and sees that what the role is for fails then. Those that it can do without here are named,
+// with the reason why they are given all the same; one that is named and needed is a fault as well.
+func (s *shell) needsEach(roles, role string, spared map[string]string, do func() error) {
+	t := s.t
+	t.Helper()
+	if err := do(); err != nil {
+		t.Fatalf("with all rights: %v", err)
+	}
+	for _, right := range s.each(roles) {
+		if _, err := s.pool().Exec(t.Context(), "REVOKE "+right+" FROM "+quoted(role)); err != nil {
+			t.Fatal(err)
+		}
+		err := do()
+		name := strings.NewReplacer(`"pelton".`, "", `"`, "").Replace(right)
+		switch _, spare := spared[name]; {
+		case err != nil && !isDenied(err):
+			t.Fatalf("without %s: %v", name, err)
+		case err == nil && !spare:
+			t.Errorf("%s is not needed", name)
+		case err != nil && spare:
+			t.Errorf("%s is needed: %v", name, err)
+		}
+		if _, err := s.pool().Exec(t.Context(), "GRANT "+right+" TO "+quoted(role)); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // reported is a job of a kind that the program does not know.
@@ -121,63 +157,49 @@ func enqueueEverything(t *testing.T, admin, pool *pgxpool.Pool, mine *shell) err
 func TestRoleThatOnlyEnqueues(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
-	statements, address := recipe(t, s, "A role that only enqueues", 1, "shop")
-	mine := shellOn(t, address)
-	pool := pgtest.Pool(t, address)
-	if err := enqueueEverything(t, s.pool(), pool, mine); err != nil {
-		t.Fatal(err)
+	mine := s.granted("enqueuer")
+	s.needsEach("enqueuer", mine.role, nil, func() error { return enqueueEverything(t, s.pool(), mine.pool(), mine) })
+	for _, line := range []string{"job list", "job cancel 1", "queue pause default", "audit list", "flow list", "schedule list", "user list"} {
+		mine.denied(strings.Fields(line)...)
 	}
-	for _, statement := range statements {
-		rights, on, granted := strings.Cut(strings.TrimPrefix(statement, "GRANT "), " ON ")
-		if !granted {
-			continue // CREATE ROLE
-		}
-		objects, role, _ := strings.Cut(on, " TO ")
-		kind := ""
-		for _, prefix := range []string{"SCHEMA ", "SEQUENCE "} {
-			if rest, is := strings.CutPrefix(objects, prefix); is {
-				kind, objects = prefix, rest
-			}
-		}
-		list := []string{rights}
-		if !strings.Contains(rights, "(") { // else of columns
-			list = strings.Split(rights, ", ")
-		}
-		for _, right := range list {
-			for object := range strings.SplitSeq(objects, ",") {
-				one := right + " ON " + kind + strings.TrimSpace(object)
-				if _, err := s.pool().Exec(t.Context(), "REVOKE "+one+" FROM "+role); err != nil {
-					t.Fatal(err)
-				}
-				if err := enqueueEverything(t, s.pool(), pool, mine); err == nil {
-					t.Errorf("%s is not needed", one)
-				}
-				if _, err := s.pool().Exec(t.Context(), "GRANT "+one+" TO "+role); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-	}
-	for _, line := range []string{"job list", "job cancel 1", "queue pause default", "audit list"} {
-		if r := mine.try("", strings.Fields(line)...); r.code == exitOK || !strings.Contains(r.err, "permission denied") {
-			t.Errorf("%s by a role that only enqueues: %+v", line, r)
-		}
+	for _, sql := range []string{
+		`SELECT args FROM pelton.job`, `SELECT output FROM pelton.job_attempt`, `SELECT * FROM pelton.job_report`, `SELECT data FROM pelton.job_log`,
+		`UPDATE pelton.job SET args = '{}'`, `DELETE FROM pelton.job`, `DELETE FROM pelton.job_ready`, `INSERT INTO pelton.job_attempt VALUES (1)`,
+		`SELECT args FROM pelton.job_old`,
+	} {
+		mine.deniedSQL(sql)
 	}
 }
 
+// denied runs a command line that the role may not do.
+func (s *shell) denied(args ...string) {
+	s.t.Helper()
+	if r := s.try("", args...); r.code == exitOK || !strings.Contains(r.err, "permission denied") {
+		s.t.Errorf("pelton %s by %s: %+v", strings.Join(args, " "), s.role, r)
+	}
+}
+
+func (s *shell) deniedSQL(sql string) {
+	s.t.Helper()
+	if _, err := s.pool().Exec(s.t.Context(), sql); !isDenied(err) {
+		s.t.Errorf("%s by %s: %v", sql, s.role, err)
+	}
+}
+
+// Who may not read jobs is told the id of the one that holds a key, and nothing else of it.
 func TestRoleWhoseClientEnqueuesUniqueJobs(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
-	_, address := recipe(t, s, "A role that only enqueues", 2, "shop")
-	mine := shellOn(t, address)
-	first := mine.enqueue("report", "--unique-key", "k")
-	if again := mine.object("job", "enqueue", "report", "--unique-key", "k"); fmt.Sprint(again["id"]) != first {
+	mine := s.granted("enqueuer")
+	first := s.enqueue("report", "--unique-key", "k", "--args", `{"secret": 1}`, "--priority", "4")
+	again := mine.object("job", "enqueue", "report", "--unique-key", "k")
+	if fmt.Sprint(again["id"]) != first || again["duplicate"] != true || strings.Contains(fmt.Sprint(again), "secret") {
 		t.Errorf("second job of the key: %v", again)
 	}
 }
 
-// runFlows pushes, runs, operates on and sweeps away flows as a role.
-func runFlows(t *testing.T, mine *shell) {
+// runFlows pushes, runs and operates on flows as one role, and sweeps them away as another.
+func runFlows(t *testing.T, mine, scheduler *shell) {
 	t.Helper()
 	text := func(say string) string {
 		return project(t, `
@@ -203,11 +225,11 @@ nodes:
 		mine.ok(append([]string{"flow"}, strings.Fields(line)...)...)
 	}
 	mine.ok("flow", "push", text("two"), "--project", "p")
-	queue, err := jobs.NewClient(mine.pool(), nil)
+	queue, err := jobs.NewClient(scheduler.pool(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	flows, err := flow.NewClient(mine.pool(), queue, &flow.Config{Retention: 1, KeepVersions: 1}) // what has ended is old
+	flows, err := flow.NewClient(scheduler.pool(), queue, &flow.Config{Retention: 1, KeepVersions: 1}) // what has ended is old
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,15 +255,19 @@ func runSchedules(t *testing.T, mine *shell) {
 	}
 }
 
-// The role that works and operates can do both, and without the rights that it is asked for nothing starts.
-func TestRoleThatWorksAndOperates(t *testing.T) {
+// A scheduler, a worker and an administrator, each as a role with its own rights only, do together all that there is to do.
+func TestRolesTogether(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)
-	_, address := recipe(t, s, "A role that works and operates", 2, "worker")
-	mine := shellOn(t, address)
-	server := mine.launch("server", "--worker", "--listen", "127.0.0.1:0", "--files-dir", t.TempDir())
-	if status := get(t, fmt.Sprint(server.started()["endpoint"])+"/readyz"); status != 200 {
-		t.Errorf("readiness of its server is %d", status)
+	scheduler, worker, mine := s.granted("scheduler"), s.granted("worker"), s.granted("admin")
+	server := scheduler.launch("server", "--listen", "")
+	server.started()
+	works := worker.launch("worker", "--listen", "127.0.0.1:0", "--files-dir", t.TempDir())
+	if status := get(t, fmt.Sprint(works.started()["endpoint"])+"/readyz"); status != 200 {
+		t.Errorf("readiness of the worker is %d", status)
+	}
+	if status := get(t, fmt.Sprint(works.started()["endpoint"])+"/metrics"); status != 200 {
+		t.Errorf("metrics of the worker: %d", status)
 	}
 	done := mine.command("echo hello")
 	mine.waitState(done, "completed")
@@ -267,30 +293,24 @@ func TestRoleThatWorksAndOperates(t *testing.T) {
 	mine.waitState(running, "cancelled")
 	mine.waitState(later, "completed")
 	mine.ok("job", "delete", later)
-	runFlows(t, mine)
+	runFlows(t, mine, scheduler)
 	runSchedules(t, mine)
-	for line := range strings.Lines(server.err.String()) {
-		if strings.Contains(line, "permission denied") && !strings.Contains(line, `"duty":"keeper"`) { // partitions are the owner's
-			t.Errorf("the server complains: %s", line)
+	for _, p := range []*process{server, works} {
+		for line := range strings.Lines(p.err.String()) {
+			if strings.Contains(line, "permission denied") && !strings.Contains(line, `"duty":"keeper"`) { // partitions are the owner's
+				t.Errorf("a process complains: %s", line)
+			}
+		}
+		p.signal(syscall.SIGTERM)
+		if code := p.exit(); code != exitOK {
+			t.Errorf("exit code is %d", code)
 		}
 	}
-	server.signal(syscall.SIGTERM)
-	if code := server.exit(); code != exitOK {
-		t.Errorf("exit code is %d", code)
-	}
-	role, err := url.Parse(address)
-	if err != nil {
+	if _, err := s.pool().Exec(t.Context(), `REVOKE INSERT ON pelton.schedule_tick, pelton.job_attempt FROM `+quoted(scheduler.role)+`;
+		REVOKE INSERT ON pelton.job_attempt FROM `+quoted(worker.role)+`; REVOKE USAGE ON SEQUENCE pelton.job_log_id_seq FROM `+quoted(worker.role)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.pool().Exec(t.Context(), `REVOKE INSERT ON pelton.schedule_tick FROM `+role.User.Username()); err != nil {
-		t.Fatal(err)
-	}
-	mine.fails(exitFailed, `lacks rights in schema "pelton": INSERT on schedule_tick; grant them`, "server", "--listen", "127.0.0.1:0")
-	if _, err := s.pool().Exec(t.Context(), `REVOKE INSERT ON pelton.job_attempt FROM `+role.User.Username()+`;
-		REVOKE USAGE ON SEQUENCE pelton.job_log_id_seq FROM `+role.User.Username()); err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range []string{"worker", "server --listen 127.0.0.1:0"} {
-		mine.fails(exitFailed, `lacks rights in schema "pelton": INSERT on job_attempt, USAGE on job_log_id_seq; grant them`, strings.Fields(line)...)
-	}
+	scheduler.fails(exitFailed, `lacks rights in schema "pelton": INSERT on job_attempt, INSERT on schedule_tick; give them with `+"`pelton grants --as scheduler`",
+		"server", "--listen", "")
+	worker.fails(exitFailed, `lacks rights in schema "pelton": INSERT on job_attempt, USAGE on job_log_id_seq; give them with `+"`pelton grants --as worker`", "worker")
 }

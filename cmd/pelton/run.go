@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/peltonq/pelton/internal/suggest"
 	"github.com/peltonq/pelton/jobs/trace"
 )
 
@@ -78,7 +79,7 @@ version, 130 interrupted.`,
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say more on stderr")
 	root.AddGroup(&cobra.Group{ID: groupRun, Title: "Run:"}, &cobra.Group{ID: groupOperate, Title: "Operate:"})
 	return parent(root, a.dev(), a.migrate(), a.worker(), a.server(), a.loadtest(),
-		a.job(), a.flow(), a.schedule(), a.queue(), a.dead(), a.partitions(), a.audit(), a.executor(), a.user(), a.token())
+		a.job(), a.flow(), a.schedule(), a.queue(), a.dead(), a.partitions(), a.audit(), a.executor(), a.user(), a.token(), a.grants())
 }
 
 const (
@@ -129,7 +130,7 @@ func parent(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 		for _, c := range children {
 			names = append(names, c.Name())
 		}
-		return usage(fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), suggest(args[0], names)))
+		return usage(fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), suggest.Near(args[0], names)))
 	}
 	return cmd
 }

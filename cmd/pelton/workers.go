@@ -48,18 +48,6 @@ type noopArgs struct{}
 
 func (noopArgs) Kind() string { return "noop" }
 
-// checkBuiltIn refuses args that the worker of a built-in kind would refuse. Other kinds are their workers' business.
-func checkBuiltIn(kind string, args []byte) error {
-	if kind != command.Kind {
-		return nil
-	}
-	if len(args) == 0 {
-		args = []byte("{}")
-	}
-	_, err := command.Parse(args)
-	return err
-}
-
 // ownTrace is what the environment says of this program's own trace, and how it opens its collector. Programs get the trace of their run.
 var ownTrace = []string{"TRACEPARENT", "TRACESTATE", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"}
 

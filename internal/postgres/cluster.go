@@ -266,7 +266,7 @@ func (c *Cluster) CPUTime() (time.Duration, error) {
 	if pid == 0 {
 		return 0, fmt.Errorf("processor time: %w", ErrNotRunning)
 	}
-	used, err := cpuTime(pid)
+	used, err := CPUTime(pid)
 	if err != nil {
 		return 0, fmt.Errorf("processor time: %w", err)
 	}

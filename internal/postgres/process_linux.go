@@ -91,9 +91,9 @@ func children(parent int) (map[int]procStat, error) {
 	return found, nil
 }
 
-// cpuTime adds up a server's processes. A child that ends in between would be missed or counted twice, so the sum is
+// CPUTime is the processor time that a process and its children have used. A child that ends in between would be missed or counted twice, so the sum is
 // taken again when the parent has reaped one meanwhile.
-func cpuTime(pid int) (time.Duration, error) {
+func CPUTime(pid int) (time.Duration, error) {
 	for {
 		before, err := readStat(pid)
 		if err != nil {

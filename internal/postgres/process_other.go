@@ -19,7 +19,8 @@ func isServerOf(pid int, _ string) bool {
 	return err != nil || strings.Contains(string(name), "postgres")
 }
 
-func cpuTime(int) (time.Duration, error) { return 0, errors.ErrUnsupported }
+// CPUTime is known on Linux only.
+func CPUTime(int) (time.Duration, error) { return 0, errors.ErrUnsupported }
 
 // killAll tells the postmaster to end all its processes at once and then itself, without a checkpoint.
 func killAll(pid int) error { return syscall.Kill(pid, syscall.SIGQUIT) }

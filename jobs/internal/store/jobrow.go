@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river/rivertype"
 
+	"github.com/peltonq/pelton/internal/sqlfile"
 	"github.com/peltonq/pelton/jobs/internal/state"
 )
 
@@ -36,6 +37,19 @@ func (s *Store) JobRows(ctx context.Context, db DB, ids ...int64) ([]*rivertype.
 	}
 	slices.SortFunc(jobs, func(a, b *rivertype.JobRow) int { return cmp.Compare(place[a.ID], place[b.ID]) })
 	return jobs, nil
+}
+
+// MayReadJobs tells whether the session's role may read jobs (JobRows). A role that may once is not asked again.
+func (s *Store) MayReadJobs(ctx context.Context, db DB) (bool, error) {
+	if s.reads.Load() {
+		return true, nil
+	}
+	may, err := sqlfile.Rows(ctx, s.sql, db, pgx.RowTo[bool], "may_read_jobs")
+	if err != nil {
+		return false, err
+	}
+	s.reads.Store(may[0])
+	return may[0], nil
 }
 
 // JobRow reads one job, or returns rivertype.ErrNotFound.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -37,6 +38,7 @@ type Store struct {
 	Pool   *pgxpool.Pool
 	Schema string
 	sql    *sqlfile.Set
+	reads  atomic.Bool // this role may read jobs
 }
 
 // New makes a store for the named schema.

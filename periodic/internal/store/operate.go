@@ -220,16 +220,3 @@ func (s *Store) Audit(ctx context.Context, db DB, actor, action, target string, 
 	}
 	return s.exec(ctx, db, "audit", actor, action, target, texts[0], texts[1])
 }
-
-// MissingRights lists what this session's role lacks to fire schedules, as "INSERT on schedule_tick".
-func (s *Store) MissingRights(ctx context.Context, db DB) ([]string, error) {
-	rows, err := db.Query(ctx, s.sql.Get("missing_rights"))
-	if err != nil {
-		return nil, fmt.Errorf("look at rights: %w", err)
-	}
-	missing, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return nil, fmt.Errorf("look at rights: %w", err)
-	}
-	return missing, nil
-}

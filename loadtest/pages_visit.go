@@ -1,0 +1,256 @@
+package loadtest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// visitor reads pages of a server, as a browser would.
+type visitor struct {
+	base  string
+	reads int
+}
+
+// pageLimit bounds how many kinds of pages are visited.
+const pageLimit = 200
+
+var (
+	linkPattern = regexp.MustCompile(`href="(/[^"#]*)`)
+	livePattern = regexp.MustCompile(`data-(?:live|follow)="([^"]*)"`)
+	namePattern = regexp.MustCompile(`^(.*\d.*|schedule-.*|kind-.*|queue-.*|executor-.*|node-.*|large)$`)
+)
+
+// kindOf is a path without what names one thing: ids, names, and values of the query.
+func kindOf(path string) string {
+	path, query, asked := strings.Cut(path, "?")
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		if namePattern.MatchString(part) && part != "v1" {
+			parts[i] = "*"
+		}
+	}
+	kind := strings.Join(parts, "/")
+	if !asked {
+		return kind
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return kind
+	}
+	var keys []string
+	for key := range values {
+		if values.Get(key) != "" {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return kind + "?" + strings.Join(keys, "&")
+}
+
+// visitAll measures the paths given, and one page of each kind that links lead to.
+func (v *visitor) visitAll(ctx context.Context, paths []string) ([]PageTime, error) {
+	var times []PageTime
+	seen := map[string]bool{} // kinds
+	given := len(paths)
+	for i := 0; i < len(paths) && len(times) < pageLimit; i++ {
+		kind := kindOf(paths[i])
+		if i >= given && seen[kind] || strings.HasPrefix(kind, "/assets") || strings.HasPrefix(kind, "/login") || strings.HasPrefix(kind, "/logout") {
+			continue
+		}
+		seen[kind] = true
+		one, body, err := v.visit(ctx, paths[i])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", paths[i], err)
+		}
+		one.Page = kind
+		times = append(times, one)
+		for _, link := range linkPattern.FindAllSubmatch(body, -1) {
+			if next := html.UnescapeString(string(link[1])); !seen[kindOf(next)] {
+				paths = append(paths, next)
+			}
+		}
+	}
+	return times, nil
+}
+
+// unmeasured reads warm caches up.
+const unmeasured = 2
+
+// visit reads a page some times.
+func (v *visitor) visit(ctx context.Context, path string) (PageTime, []byte, error) {
+	one := PageTime{Asked: path}
+	var last []byte
+	var took []float64
+	for i := range v.reads {
+		begun := time.Now()
+		response, err := v.get(ctx, path)
+		if err != nil {
+			return one, nil, err
+		}
+		body, err := io.ReadAll(response.Body)
+		if err := errors.Join(err, response.Body.Close()); err != nil {
+			return one, nil, err
+		}
+		if i >= unmeasured {
+			took = append(took, float64(time.Since(begun).Microseconds())/1000)
+		}
+		if response.StatusCode >= http.StatusInternalServerError {
+			return one, nil, fmt.Errorf("status %s: %s", response.Status, oneLine(string(body), 500))
+		}
+		one.Status, one.Bytes, last = response.StatusCode, len(body), body
+	}
+	slices.Sort(took)
+	one.Median, one.P95 = rounded(median(took)), rounded(took[len(took)*95/100])
+	return one, last, nil
+}
+
+func (v *visitor) get(ctx context.Context, path string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, v.base+path, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "text/html")
+	return http.DefaultClient.Do(request)
+}
+
+// live finds the address of a page's live part.
+func (v *visitor) live(ctx context.Context, path string) (string, error) {
+	_, body, err := (&visitor{base: v.base, reads: unmeasured + 1}).visit(ctx, path)
+	if err != nil {
+		return "", err
+	}
+	found := livePattern.FindAllSubmatch(body, -1)
+	if len(found) == 0 {
+		return "", fmt.Errorf("%s has no live part", path)
+	}
+	return html.UnescapeString(string(found[len(found)-1][1])), nil
+}
+
+// ticking prints the time in nanoseconds, five times a second.
+const ticking = `{"command": "for i in $(seq 1 60); do echo at $(date +%s%N); sleep 0.2; done"}`
+
+// liveLog follows the log of a job that prints the time, and measures how old each line is when it is here.
+func (v *visitor) liveLog(ctx context.Context, pool *pgxpool.Pool) (p50, most float64, err error) {
+	var job int64
+	const enqueue = `SELECT id FROM pelton.insert_jobs(ARRAY['command'], ARRAY[$1::text], ARRAY['live'], ARRAY[1::smallint], ARRAY[1::smallint], NULL, NULL, NULL, NULL, NULL, NULL, true)`
+	if err := pool.QueryRow(ctx, enqueue, ticking).Scan(&job); err != nil {
+		return 0, 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	var path string
+	for {
+		if path, err = v.live(ctx, fmt.Sprintf("/jobs/%d", job)); err == nil {
+			break
+		}
+		if stopped := pause(ctx, 100*time.Millisecond); stopped != nil {
+			return 0, 0, errors.Join(err, stopped)
+		}
+	}
+	response, err := v.get(ctx, path)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	var ages []float64
+	at := regexp.MustCompile(`at (\d{19})`)
+	lines := bufio.NewReader(response.Body)
+	newest := int64(0)
+	for len(ages) < 40 {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return 0, 0, fmt.Errorf("%s: after %d lines: %w", path, len(ages), err)
+		}
+		for _, found := range at.FindAllSubmatch(bytes.TrimSpace(line), -1) {
+			printed, err := strconv.ParseInt(string(found[1]), 10, 64)
+			if err != nil {
+				return 0, 0, err
+			}
+			if printed > newest { // a part that is sent whole repeats lines
+				newest = printed
+				ages = append(ages, float64(time.Now().UnixNano()-printed)/1e6)
+			}
+		}
+	}
+	ages = ages[5:] // printed before the stream was there
+	slices.Sort(ages)
+	return rounded(median(ages)), rounded(ages[len(ages)-1]), nil
+}
+
+// viewersLoad is what viewers of the overview add, in percent of one processor.
+func (s *server) viewersLoad(ctx context.Context, v *visitor, serving PageServer, config PagesConfig) (percent float64, err error) {
+	path, err := v.live(ctx, "/")
+	if err != nil {
+		return 0, err
+	}
+	measure := func() (time.Duration, error) {
+		before, err := s.cpu(serving)
+		if err != nil {
+			return 0, err
+		}
+		if err := pause(ctx, config.For); err != nil {
+			return 0, err
+		}
+		after, err := s.cpu(serving)
+		return after - before, err
+	}
+	if err := pause(ctx, 5*time.Second); err != nil { // what was looked at before is over
+		return 0, err
+	}
+	alone, err := measure()
+	if err != nil {
+		return 0, err
+	}
+	watching, stop := context.WithCancel(ctx)
+	done := make(chan error, config.Viewers)
+	for range config.Viewers {
+		go func() { done <- v.watch(watching, path) }()
+	}
+	watched, err := measure()
+	stop()
+	for range config.Viewers {
+		err = errors.Join(err, <-done)
+	}
+	return rounded(float64(watched-alone) / float64(config.For) * 100), err
+}
+
+// watch reads a live part until ctx ends.
+func (v *visitor) watch(ctx context.Context, path string) error {
+	response, err := v.get(ctx, path)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	closed := response.Body.Close()
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err == nil:
+		return fmt.Errorf("%s ended by itself", path)
+	}
+	return errors.Join(err, closed)
+}
+
+// cpu is the processor time of PostgreSQL and of the process that serves.
+func (s *server) cpu(serving PageServer) (time.Duration, error) {
+	database, err := s.cluster.CPUTime()
+	if err != nil {
+		return 0, err
+	}
+	own, err := serving.CPU()
+	return database + own, err
+}
