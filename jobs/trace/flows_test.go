@@ -231,6 +231,21 @@ func TestFlowsThatAreNotKept(t *testing.T) {
 	}
 }
 
+// Whoever starts a run decides on its trace, and not who ends it.
+func TestFlowOfAnotherRatio(t *testing.T) {
+	t.Parallel()
+	r := newRigOf(t, trace.Config{}, trace.Config{Ratio: -1}, done)
+	r.pushed(flow.New("f").Job("a", flowtest.Args{}))
+	r.run(t.Context(), "f", flow.Options{})
+	f := r.named("flow p/f", 1)[0]
+	n := r.named("node a", 1)[0]
+	child(t, n, f)
+	child(t, r.named("run test", 1)[0], n)
+	if f.Parent != "" {
+		t.Errorf("the run is %+v", f)
+	}
+}
+
 // A flow of thousands of nodes is sent whole.
 func TestLargeFlow(t *testing.T) {
 	t.Parallel()

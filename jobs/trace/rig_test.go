@@ -54,8 +54,14 @@ func (atOnce) NextRetry(*rivertype.JobRow) time.Time { return time.Now() }
 
 func newRig(t *testing.T, config trace.Config, work workFunc) *rig {
 	t.Helper()
+	return newRigOf(t, config, config, work)
+}
+
+// newRigOf is newRig with other settings for the two.
+func newRigOf(t *testing.T, shop, works trace.Config, work workFunc) *rig {
+	t.Helper()
 	r := &rig{t: t, pool: schematest.Pool(t), spans: otlptest.New(t)}
-	r.shop, r.works = r.tracer("shop", config), r.tracer("works", config)
+	r.shop, r.works = r.tracer("shop", shop), r.tracer("works", works)
 	var err error
 	if r.client, err = jobs.NewClient(r.pool, &jobs.Config{Middleware: r.shop.Middleware(), Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatal(err)
