@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strconv"
 
-	"go.opentelemetry.io/otel/propagation"
 	oteltrace "go.opentelemetry.io/otel/trace"
 
 	"github.com/peltonq/pelton/jobs"
@@ -33,21 +33,47 @@ func textOf(span oteltrace.SpanContext) texts {
 	}
 }
 
-// nowhere is a context in no trace.
-var nowhere = context.Background()
-
 // span is the context of the span that the texts name; not valid if they name none.
 func (t texts) span() oteltrace.SpanContext {
-	if t.parent == "" {
+	p := t.parent
+	if len(p) < parentSize || p[2] != '-' || p[35] != '-' || p[52] != '-' || p[:2] == "ff" {
 		return oteltrace.SpanContext{}
 	}
-	return oteltrace.SpanContextFromContext(Extract(nowhere, t.parent, t.state))
+	if len(p) > parentSize && (p[:2] == "00" || p[parentSize] != '-') { // later versions may say more
+		return oteltrace.SpanContext{}
+	}
+	trace, err := oteltrace.TraceIDFromHex(p[3:35])
+	if err != nil {
+		return oteltrace.SpanContext{}
+	}
+	span, err := oteltrace.SpanIDFromHex(p[36:52])
+	if err != nil {
+		return oteltrace.SpanContext{}
+	}
+	flags, err := strconv.ParseUint(p[53:parentSize], 16, 8)
+	if err != nil {
+		return oteltrace.SpanContext{}
+	}
+	state, err := oteltrace.ParseTraceState(t.state)
+	if err != nil {
+		state = oteltrace.TraceState{} // the trace goes on without it
+	}
+	return oteltrace.NewSpanContext(oteltrace.SpanContextConfig{
+		TraceID: trace, SpanID: span, TraceFlags: oteltrace.TraceFlags(flags) & oteltrace.FlagsSampled, TraceState: state, Remote: true,
+	})
 }
+
+// parentSize is the length of a traceparent of version 00.
+const parentSize = len("00-") + 32 + len("-") + 16 + len("-00")
 
 // Extract returns a context that goes on with the trace that W3C's texts name, as a request's headers or a program's environment have them. Texts that
 // name none change nothing.
 func Extract(ctx context.Context, traceparent, tracestate string) context.Context {
-	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{keyParent: traceparent, keyState: tracestate})
+	span := texts{traceparent, tracestate}.span()
+	if !span.IsValid() {
+		return ctx
+	}
+	return oteltrace.ContextWithRemoteSpanContext(ctx, span)
 }
 
 // Inject returns W3C's texts for the trace of ctx; empty ones if there is none.
@@ -94,7 +120,7 @@ func onlyParent(metadata []byte) (parent string, ok bool) {
 		return "", false
 	}
 	rest, ok = bytes.CutPrefix(bytes.TrimLeft(rest, " "), []byte(`"`))
-	const size = len("00-") + 32 + len("-") + 16 + len("-00")
+	const size = parentSize
 	if !ok || len(rest) <= size || rest[size] != '"' || bytes.ContainsAny(rest[:size], "\"\\") || bytes.Contains(rest[size:], traceWord) {
 		return "", false
 	}

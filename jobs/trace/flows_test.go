@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/riverqueue/river"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/peltonq/pelton/internal/otlptest"
 	"github.com/peltonq/pelton/jobs/flow"
@@ -246,16 +247,38 @@ func TestFlowOfAnotherRatio(t *testing.T) {
 	}
 }
 
-// A flow of thousands of nodes is sent whole.
+// slow is an exporter that takes its time, and counts.
+type slow struct{ spans atomic.Int32 }
+
+func (e *slow) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(50 * time.Millisecond):
+	}
+	e.spans.Add(int32(len(spans)))
+	return nil
+}
+
+func (*slow) Shutdown(context.Context) error { return nil }
+
+// A flow of many nodes is sent whole, by a provider of the user's too: spans are made no faster than they are sent.
 func TestLargeFlow(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, trace.Config{}, done)
-	const n = 3000
+	out := &slow{}
+	provider := sdktrace.NewTracerProvider(append(trace.Options(1), sdktrace.WithBatcher(out, sdktrace.WithMaxQueueSize(600)))...)
+	r := newRigOf(t, trace.Config{}, trace.Config{Provider: provider}, done)
+	t.Cleanup(func() {
+		if err := provider.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	const n = 2500
 	b := flow.New("f")
 	for i := range n {
 		b.Noop(fmt.Sprintf("n%d", i))
 	}
 	r.pushed(b)
 	r.run(t.Context(), "f", flow.Options{})
-	r.eventually("all nodes", func() bool { return len(r.spans.Spans()) == n+1 })
+	r.eventually("all nodes", func() bool { return out.spans.Load() == n+1 })
 }

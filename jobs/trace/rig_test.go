@@ -77,7 +77,7 @@ func newRigOf(t *testing.T, shop, works trace.Config, work workFunc) *rig {
 func (r *rig) tracer(service string, config trace.Config) *trace.Tracer {
 	r.t.Helper()
 	config.Service = service
-	if config.Endpoint == "" {
+	if config.Endpoint == "" && config.Provider == nil {
 		config.Endpoint = r.spans.URL + "/v1/traces"
 	}
 	tracer, err := trace.New(r.t.Context(), config)

@@ -361,6 +361,9 @@ func TestMetadataOfUsers(t *testing.T) {
 	if run := r.named("run task", 1)[0]; run.Trace != callerTrace || run.Parent != callerSpan {
 		t.Errorf("the run is in %s/%s", run.Trace, run.Parent)
 	}
+	if n := len(r.spans.Named("enqueue task")); n != 0 {
+		t.Errorf("%d spans of an enqueue whose job has a trace", n)
+	}
 	for _, odd := range []string{`{"traceparent": 7}`, `{"traceparent": "x", "tracestate": {}}`, ` {} `, `{"pelton:trace_run": []}`} {
 		r.insert(t.Context(), &river.InsertOpts{Metadata: []byte(odd)})
 	}
@@ -468,6 +471,36 @@ func TestCollectorAway(t *testing.T) {
 	r.spans.Fail(false)
 	id := r.insert(t.Context(), nil)
 	attrs(t, r.named("run task", 1)[0], fmt.Sprintf("pelton.job.id=%d", id))
+}
+
+// What W3C allows is read, and nothing else.
+func TestTraceparents(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		caller:                                 caller,
+		unsampled:                              unsampled,
+		"01" + caller[2:] + "-more":            caller,
+		caller[:len(caller)-2] + "03":          caller,
+		"":                                     "",
+		"00":                                   "",
+		caller + "-more":                       "",
+		"01" + caller[2:] + "more":             "",
+		"ff" + caller[2:]:                      "",
+		strings.ToUpper(caller):                "",
+		strings.Replace(caller, "-b", "xb", 1): "",
+		"00-" + strings.Repeat("0", 32) + "-" + callerSpan + "-01":  "",
+		"00-" + callerTrace + "-" + strings.Repeat("0", 16) + "-01": "",
+		caller[:len(caller)-2] + "0x":                               "",
+	} {
+		if got, _ := trace.Inject(trace.Extract(t.Context(), text, "a=1")); got != want {
+			t.Errorf("%q was read as %q, want %q", text, got, want)
+		}
+	}
+	for state, want := range map[string]string{"a=1,b=2": "a=1,b=2", "": "", "=": ""} {
+		if parent, got := trace.Inject(trace.Extract(t.Context(), caller, state)); parent != caller || got != want {
+			t.Errorf("state %q was read as %q of %q", state, got, parent)
+		}
+	}
 }
 
 func TestConfig(t *testing.T) {
