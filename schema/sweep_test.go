@@ -29,6 +29,10 @@ func TestSweep(t *testing.T) {
 		`INSERT INTO pelton.floor (at, relation, settled, instance, follows) VALUES
 			(now() - interval '5 h', 'job_ready', 1, now(), 0), (now() - interval '2 h', 'job_ready', 2, now(), 1),
 			(now() - interval '5 h', 'job_scheduled', 1, now(), 0), (now() - interval '1 min', 'job_scheduled', 2, now(), 3)`,
+		`INSERT INTO pelton.flow_sla_miss (at, run_id, within, project, flow, detail) VALUES
+			(now() - interval '5 h', 1, '1 h', 'p', 'f', 'x'), (now() - interval '1 h', 1, '1 h', 'p', 'f', 'keep')`,
+		`INSERT INTO pelton.alert_mute (rule, subject, until, created_by) VALUES
+			('keep', '*', now() + interval '1 h', 'u'), ('keep', 'a', now() - interval '23 h', 'u'), ('x', '*', now() - interval '25 h', 'u')`,
 		`INSERT INTO pelton.api_request (at, actor, key, hash) VALUES (now() - interval '23 h', 'a', 'keep', ''), (now() - interval '25 h', 'a', 'x', '')`,
 		`INSERT INTO pelton.access_user (name) VALUES ('u')`,
 		`INSERT INTO pelton.access_session (hash, user_id, expires_at, address) SELECT convert_to(x.name, 'UTF8'), id, now() + at, 'a'
@@ -42,6 +46,8 @@ func TestSweep(t *testing.T) {
 		`INSERT INTO pelton.schedule_backfill (schedule_id, ended_at, from_at, to_at, decided, total, only_missed, created_by)
 			SELECT id, now() - b.ago, now(), now(), now(), 1, true, b.name
 			FROM pelton.schedule, (VALUES ('keep', NULL), ('keep', interval '1 h'), ('x', interval '5 h')) b(name, ago)`,
+		`INSERT INTO pelton.queue_tally SELECT date_trunc('minute', now()) - n * interval '1 hour', CASE WHEN n < 48 THEN 'keep' ELSE 'x' END, 1, 0, 0, 0, '{}'
+			FROM generate_series(45, 50) n`,
 		`INSERT INTO pelton.job_sleeper (line, executor, at) VALUES ('a', 1, now() - interval '2 min'), ('keep', 1, now())`,
 	} {
 		mustExec(t, pool, sql)
@@ -63,6 +69,9 @@ func TestSweep(t *testing.T) {
 		"executor":       {2, 3, "name = 'keep'"},
 		"floor":          {2, 2, "settled = 2"},
 		"job_sleeper":    {1, 1, "line = 'keep'"},
+		"queue_tally":    {3, 3, "queue = 'keep'"},
+		"flow_sla_miss":  {1, 1, "detail = 'keep'"},
+		"alert_mute":     {1, 2, "rule = 'keep'"},
 		"api_request":    {1, 1, "key = 'keep'"},
 		"access_session": {1, 1, "hash = 'keep'"},
 		"access_failure": {1, 1, "key = 'keep'"},
