@@ -31,6 +31,12 @@ func (c *Client) Graph(ctx context.Context, project, name string, version int) (
 	return v, p.Flow(), nil
 }
 
+// Version reads a version of a project (0: the newest), with its notes. ErrNotFound if there is none.
+func (c *Client) Version(ctx context.Context, project string, no int) (Version, error) {
+	v, err := c.store.Version(ctx, c.pool, project, no)
+	return v, notFound(err, "project %q has no version %d", project, no)
+}
+
 // Param is a parameter of a node, and where its value comes from: "the run", "config of load", "outputs of extract".
 type Param struct {
 	Name  string `json:"name"`

@@ -32,14 +32,15 @@ type Config struct {
 
 // Page is all pages of a server. Make it with Mount.
 type Page struct {
-	config Config
-	mux    *http.ServeMux
-	rooms  []room
-	sql    *sqlfile.Set // look's statements
-	parts  *http.ServeMux
-	hub    *hub
-	slots  chan struct{} // of reads at once
-	routes []string      // patterns of all routes, for tests
+	config  Config
+	mux     *http.ServeMux
+	rooms   []room
+	sql     *sqlfile.Set // look's statements
+	parts   *http.ServeMux
+	hub     *hub
+	slots   chan struct{} // of reads at once
+	uploads chan struct{} // of files, under way
+	routes  []string      // patterns of all routes, for tests
 }
 
 // readsAtOnce bounds the database's connections that pages take together; further reads wait.
@@ -52,6 +53,7 @@ func Mount(mux *http.ServeMux, config Config) *Page {
 	}
 	p := &Page{
 		config: config, mux: mux, rooms: rooms, sql: look.Load(config.Schema), parts: http.NewServeMux(), slots: make(chan struct{}, readsAtOnce),
+		uploads: make(chan struct{}, uploadsAtOnce),
 	}
 	p.hub = newHub(config.Logger)
 	p.get("/", anybody, func(http.ResponseWriter, *http.Request) error { return errNoPage })
