@@ -32,15 +32,18 @@ type Config struct {
 
 // Page is all pages of a server. Make it with Mount.
 type Page struct {
-	config  Config
-	mux     *http.ServeMux
-	rooms   []room
-	sql     *sqlfile.Set // look's statements
-	parts   *http.ServeMux
-	hub     *hub
-	slots   chan struct{} // of reads at once
+	config Config
+	mux    *http.ServeMux
+	rooms  []room
+	sql    *sqlfile.Set // look's statements
+	parts  *http.ServeMux
+	hub    *hub
+	slots  chan struct{} // of reads at once
+
 	uploads chan struct{} // of files, under way
-	routes  []string      // patterns of all routes, for tests
+
+	chartCache chartCache
+	routes     []string // patterns of all routes, for tests
 }
 
 // readsAtOnce bounds the database's connections that pages take together; further reads wait.

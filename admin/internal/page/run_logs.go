@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strconv"
+	"net/url"
 	"strings"
 	"time"
 
@@ -16,9 +16,9 @@ import (
 
 const (
 	// A search in logs ends after so many bytes, lines or this time, whichever comes first, and goes on from there when it is asked to.
-	searchBytes = 16 << 20
-	searchLines = 200
-	searchTime  = 500 * time.Millisecond
+	searchBytes   = 16 << 20
+	searchLines   = 200
+	runSearchTime = 500 * time.Millisecond
 
 	jobsAtOnce   = 50
 	chunksAtOnce = 32
@@ -79,7 +79,7 @@ func (p *Page) showRunLogs(w http.ResponseWriter, r *http.Request) error {
 	data := &logsPage{Run: run, Search: r.URL.Query().Get("q")}
 	if data.Search != "" {
 		data.Started = true
-		search := &logSearch{page: data, needle: lowered([]byte(data.Search)), until: time.Now().Add(searchTime), at: place}
+		search := &logSearch{page: data, needle: lowered([]byte(data.Search)), until: time.Now().Add(runSearchTime), at: place}
 		err := p.read(r.Context(), func(ctx context.Context, tx pgx.Tx) error { return p.search(ctx, tx, search) })
 		if err != nil {
 			return err
@@ -253,5 +253,5 @@ func cutRight(text []byte) string {
 
 // Where is the address of the log that a line is in.
 func (f foundLine) Where(run runRow) string {
-	return run.Where() + "/nodes/" + strconv.Itoa(f.No) + fmt.Sprintf("?job=%d&run=%d#log", f.Job, f.Run)
+	return fmt.Sprintf("%s/nodes/%d/log?job=%d&run=%d&q=%s", run.Where(), f.No, f.Job, f.Run, url.QueryEscape(f.Match))
 }

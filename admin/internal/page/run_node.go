@@ -3,13 +3,10 @@ package page
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"html/template"
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -17,14 +14,11 @@ import (
 	"github.com/peltonq/pelton/internal/sqlfile"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
-	"github.com/peltonq/pelton/jobs/joblog"
 )
 
 const (
 	attemptsShown = 100
 	paramsShown   = 1000
-	// logShown is how much of the end of a log a page shows.
-	logShown = 128 << 10
 )
 
 // nodeRow is a row of flow_node.
@@ -57,21 +51,13 @@ type nodePage struct {
 	Explanation  *flow.Explanation
 	Attempts     []attempt
 	MoreAttempts bool
-	Log          nodeLogView
+	Choice       logChoice // Job 0: there is no log
+	Log          logView
+	LogPage      string // address of the page of the log
 	Outputs      json.RawMessage
 	MayAct       bool
 	Whole        bool // it is an embedded flow, or an instance of a for_each: all of it can be run once more
 	Ended        bool
-}
-
-// nodeLogView is the end of a log.
-type nodeLogView struct {
-	Job    int64
-	Run    int
-	HTML   template.HTML
-	Cut    bool   // there is more before it
-	Follow string // address of what comes; empty: it has ended
-	File   string // address of all of it
 }
 
 // seenNode reads the run and the node that a request means.
@@ -125,7 +111,7 @@ func (p *Page) showNode(w http.ResponseWriter, r *http.Request) error {
 	if data.Attempts, data.MoreAttempts, err = p.attempts(ctx, node); err != nil {
 		return err
 	}
-	if err := p.showNodeLog(r, &data); err != nil {
+	if err := p.addLog(r, &data); err != nil {
 		return err
 	}
 	return p.render(w, r, "node", node.Path, data)
@@ -168,159 +154,82 @@ func (p *Page) attempts(ctx context.Context, node nodeRow) (list []attempt, more
 	return list, false, nil
 }
 
-// wantedLog is which run of which of the node's jobs a request means; by default the newest that has begun.
-func wantedLog(r *http.Request, node nodeRow) (job int64, run int, err error) {
-	query := r.URL.Query()
-	if query.Get("job") == "" {
-		return 0, 0, nil
+// log is the log that a request for a node means; of none (Job 0) it is the newest.
+func (n nodeRow) log(r *http.Request, run runRow) (c logChoice, err error) {
+	if err := c.parse(r); err != nil {
+		return c, err
 	}
-	job, err = strconv.ParseInt(query.Get("job"), 10, 64)
-	if err == nil {
-		run, err = strconv.Atoi(query.Get("run"))
+	c.base = fmt.Sprintf("%s/nodes/%d/log", run.Where(), n.No)
+	text := r.URL.Query().Get("job")
+	if text == "" {
+		return c, nil
 	}
-	if err != nil || node.JobID == nil || job != *node.JobID && !slices.Contains(node.Jobs, job) {
-		return 0, 0, notFound("node %s has no such log", node.Path)
+	c.Job, err = strconv.ParseInt(text, 10, 64)
+	if err != nil || n.JobID == nil || c.Job != *n.JobID && !slices.Contains(n.Jobs, c.Job) {
+		return c, notFound("node %s has no job %s", n.Path, text)
 	}
-	return job, run, nil
+	return c, nil
 }
 
-func (p *Page) showNodeLog(r *http.Request, data *nodePage) error {
-	job, run, err := wantedLog(r, data.Node)
+// addLog adds the end of the log that is asked for, or of the newest run that has begun.
+func (p *Page) addLog(r *http.Request, data *nodePage) error {
+	c, err := data.Node.log(r, data.Run)
 	if err != nil {
 		return err
 	}
 	for i := range data.Attempts {
 		a := &data.Attempts[i]
-		if job == 0 && a.StartedAt != nil || a.Job == job && a.Run == run {
-			job, run, a.Here = a.Job, a.Run, true
-			data.Log.Follow = ""
-			if a.EndedAt == nil {
-				data.Log.Follow = "follow"
-			}
+		if c.Job == 0 && a.StartedAt != nil || a.Job == c.Job && a.Run == int(c.Run) {
+			c.Job, c.Run, a.Here = a.Job, int32(a.Run), true //nolint:gosec // the database's int
 			break
 		}
 	}
-	if job == 0 {
+	if c.Job == 0 {
 		return nil
 	}
-	data.Log.Job, data.Log.Run = job, run
-	var text logText
-	var last int64
-	ctx, cancel := p.limit(r.Context())
-	defer cancel()
-	for c, err := range joblog.Read(ctx, p.config.Pool, p.config.Schema, job, run, joblog.Options{Streams: "oel", Tail: joblog.Limit{Bytes: logShown}}) {
-		if err != nil {
-			return err
-		}
-		data.Log.Cut = data.Log.Cut || last == 0 && c.Pos > 0
-		last = c.ID
-		text.add(c)
-	}
-	data.Log.HTML = text.html()
-	where := fmt.Sprintf("%s/nodes/%d/", data.Run.Where(), data.Node.No)
-	of := fmt.Sprintf("?job=%d&run=%d", job, run)
-	data.Log.File = where + "log" + of
-	if data.Log.Follow != "" {
-		data.Log.Follow = where + "follow" + of + "&after=" + strconv.FormatInt(last, 10)
-	}
-	return nil
-}
-
-// logText makes HTML of chunks.
-type logText struct{ out []byte }
-
-func (t *logText) add(c joblog.Chunk) {
-	if c.Skipped > 0 {
-		t.out = append(t.out, `<span class="note">[... `+byteCount(c.Skipped)+" not kept ...]\n</span>"...)
-	}
-	if len(c.Data) == 0 {
-		return
-	}
-	text := template.HTMLEscapeString(string(visible(c.Data)))
-	if c.Stream == joblog.Stderr {
-		text = `<span class="err">` + text + "</span>"
-	}
-	t.out = append(t.out, text...)
-}
-
-func (t *logText) html() template.HTML { return template.HTML(t.out) } //nolint:gosec // escaped by add
-
-// followNode streams what a run of a node's job prints, as events "more", until it has ended.
-func (p *Page) followNode(w http.ResponseWriter, r *http.Request) error {
-	_, node, err := p.seenNode(r)
-	if err != nil {
+	data.Choice, data.LogPage = c, c.address("")
+	return p.read(r.Context(), func(ctx context.Context, tx pgx.Tx) error {
+		data.Log, err = p.logEnd(ctx, tx, c, embeddedLog)
 		return err
-	}
-	job, number, err := wantedLog(r, node)
-	if err != nil {
-		return err
-	}
-	after, err := strconv.ParseInt("0"+r.URL.Query().Get("after"), 10, 64)
-	if err != nil || job == 0 {
-		return badInput("want job, run and after")
-	}
-	check := func(r *http.Request) error {
-		_, err := p.seenRun(r)
-		return err
-	}
-	return p.stream(w, r, check, func(ctx context.Context, send sender) error {
-		ended := func(ctx context.Context) (bool, error) {
-			runs, err := p.config.Jobs.JobRuns(ctx, job)
-			over := !slices.ContainsFunc(runs, func(run jobs.JobRun) bool { return run.Run == number && run.EndedAt == nil })
-			return over, err
-		}
-		for c, err := range joblog.Follow(ctx, p.config.Pool, p.config.Schema, job, number, joblog.Options{Streams: "oel", After: after}, ended) {
-			if err != nil {
-				return err
-			}
-			var text logText
-			text.add(c)
-			if err := send("more", text.out); err != nil {
-				return err
-			}
-		}
-		return nil
 	})
 }
 
-// nodeLog sends all of a log as it was printed.
-func (p *Page) nodeLog(w http.ResponseWriter, r *http.Request) error {
-	_, node, err := p.seenNode(r)
+// chosenLog is the log of a node that a request must name.
+func (p *Page) chosenLog(r *http.Request) (logChoice, error) {
+	run, node, err := p.seenNode(r)
+	if err != nil {
+		return logChoice{}, err
+	}
+	c, err := node.log(r, run)
+	if err == nil && c.Job == 0 {
+		err = badInput("want a job: job=...")
+	}
+	return c, err
+}
+
+func (p *Page) showNodeLog(w http.ResponseWriter, r *http.Request) error {
+	c, err := p.chosenLog(r)
 	if err != nil {
 		return err
 	}
-	job, number, err := wantedLog(r, node)
+	return p.showChosenLog(w, r, c)
+}
+
+func (p *Page) followNodeLog(w http.ResponseWriter, r *http.Request) error {
+	c, err := p.chosenLog(r)
 	if err != nil {
 		return err
 	}
-	if job == 0 {
-		return badInput("want job and run")
-	}
-	h := w.Header()
-	h.Set("Content-Type", "text/plain; charset=utf-8")
-	h.Set("Content-Disposition", fmt.Sprintf("attachment; filename=job-%d-run-%d.log", job, number))
-	out := &pacedWriter{w, http.NewResponseController(w)}
-	err = joblog.Copy(out, joblog.Read(r.Context(), p.config.Pool, p.config.Schema, job, number, joblog.Options{Streams: "oel"}))
-	if err != nil && !errors.Is(err, errGone) {
-		p.config.Logger.WarnContext(r.Context(), "a log could not be sent", "job", job, "error", err)
-		panic(http.ErrAbortHandler) // so that nobody takes what came for all of it
-	}
-	return nil
+	return p.followChosenLog(w, r, c, func(r *http.Request) error {
+		_, err := p.seenRun(r)
+		return err
+	})
 }
 
-// pacedWriter gives each piece of a long answer its own time.
-type pacedWriter struct {
-	http.ResponseWriter
-	control *http.ResponseController
-}
-
-func (w *pacedWriter) Write(data []byte) (int, error) {
-	if err := w.control.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
-		return 0, errors.Join(errGone, err)
-	}
-	n, err := w.ResponseWriter.Write(data)
+func (p *Page) downloadNodeLog(w http.ResponseWriter, r *http.Request) error {
+	c, err := p.chosenLog(r)
 	if err != nil {
-		err = errors.Join(errGone, err)
+		return err
 	}
-	return n, err
+	return p.downloadChosenLog(w, r, c)
 }

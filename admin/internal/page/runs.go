@@ -24,8 +24,9 @@ var runsRoom = room{Name: "Runs", Path: "/runs", Sees: access.Actor.Anything, Mo
 	p.post("/runs/{id}/confirm/{action}", operatorSomewhere, p.confirmRun)
 	p.post("/runs/{id}/{action}", operatorSomewhere, p.changeRun)
 	p.get("/runs/{id}/nodes/{no}", checksItself, p.showNode)
-	p.get("/runs/{id}/nodes/{no}/log", checksItself, p.nodeLog)
-	p.get("/runs/{id}/nodes/{no}/follow", checksItself, p.followNode)
+	p.get("/runs/{id}/nodes/{no}/log", checksItself, p.showNodeLog)
+	p.get("/runs/{id}/nodes/{no}/log/follow", checksItself, p.followNodeLog)
+	p.get("/runs/{id}/nodes/{no}/log/download", checksItself, p.downloadNodeLog)
 	p.live("/live/runs/{id}/head", checksItself, p.runHeadPart)
 	p.live("/live/runs/{id}/statuses", checksItself, p.runStatusesPart)
 	p.live("/live/runs/{id}/nodes", checksItself, p.runNodesPart)
@@ -33,7 +34,7 @@ var runsRoom = room{Name: "Runs", Path: "/runs", Sees: access.Actor.Anything, Mo
 }}
 
 const (
-	runsShown = 50
+	runsListed = 50
 	// runsSearched is how many runs a filtered list looks at, at a time.
 	runsSearched = 5000
 )
@@ -75,11 +76,11 @@ func (p *Page) showRuns(w http.ResponseWriter, r *http.Request) error {
 	case data.Status != "":
 		statuses = []string{data.Status}
 	}
-	from, err := timeOf(data.From)
+	from, err := momentOrNone("from", data.From)
 	if err != nil {
 		return err
 	}
-	to, err := timeOf(data.To)
+	to, err := momentOrNone("before", data.To)
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func (p *Page) showRuns(w http.ResponseWriter, r *http.Request) error {
 	}
 	err = p.read(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		data.Runs, err = sqlfile.Rows(ctx, p.sql, tx, pgx.RowToStructByPos[runLine], "flow_runs",
-			projects, data.Flow, statuses, from, to, below, runsSearched, runsShown)
+			projects, data.Flow, statuses, from, to, below, runsSearched, runsListed)
 		return err
 	})
 	if err != nil {
@@ -99,26 +100,22 @@ func (p *Page) showRuns(w http.ResponseWriter, r *http.Request) error {
 	if n := len(data.Runs); n > 0 && data.Runs[n-1].Mark { // the search ended there, and goes on from there
 		end := data.Runs[n-1]
 		data.Runs, next = data.Runs[:n-1], strconv.FormatInt(end.ID, 10)
-		if len(data.Runs) < runsShown {
+		if len(data.Runs) < runsListed {
 			data.SearchedTo = &end.CreatedAt
 		}
 	}
-	if len(data.Runs) == runsShown {
-		next = strconv.FormatInt(data.Runs[runsShown-1].ID, 10)
+	if len(data.Runs) == runsListed {
+		next = strconv.FormatInt(data.Runs[runsListed-1].ID, 10)
 	}
 	data.Pager = page(r, next)
 	return p.render(w, r, "runs", "Runs", data)
 }
 
-// timeOf reads a time as forms and people write it, in UTC; nil: none.
-func timeOf(text string) (*time.Time, error) {
-	if text == "" {
-		return nil, nil //nolint:nilnil // documented above
+// momentOrNone reads a time; nil: none was given.
+func momentOrNone(name, text string) (*time.Time, error) {
+	t, err := parseMoment(name, text, time.Now())
+	if err != nil || t.IsZero() {
+		return nil, err
 	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return &t, nil
-		}
-	}
-	return nil, badInput("%q is no time: want one as 2026-01-31 or 2026-01-31 15:04 (UTC)", text)
+	return &t, nil
 }
