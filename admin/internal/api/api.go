@@ -81,6 +81,10 @@ func newServer(mux *http.ServeMux, config Config) *server {
 	})
 	s.addJobs()
 	s.addEnqueue()
+	s.addFlows()
+	s.addRuns()
+	s.addSchedules()
+	s.addBackfills()
 	return s
 }
 
