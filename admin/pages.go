@@ -54,7 +54,7 @@ func (s *Server) routes(own bool) http.Handler {
 
 // routePrivate adds what is for actors only.
 func (s *Server) routePrivate(mux *http.ServeMux) {
-	api.Mount(mux, api.Config{
+	s.api = api.Mount(mux, api.Config{
 		Pool: s.config.Pool, Access: s.config.Access, Jobs: s.config.Jobs, Flows: s.config.Flows, Schedules: s.config.Schedules,
 		Logger: s.config.Logger,
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/internal/api"
 	"github.com/peltonq/pelton/admin/internal/page"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
@@ -70,6 +71,7 @@ type Server struct {
 	config Config
 	guard  *access.Guard          // nil: no access
 	page   *page.Page             // nil: no access
+	api    *api.API               // beside page
 	state  atomic.Pointer[string] // why it is not ready, of the process itself; nil: it is
 	failed chan error
 
@@ -132,6 +134,7 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	if s.page != nil {
 		server.RegisterOnShutdown(s.page.End)
+		server.RegisterOnShutdown(s.api.End)
 	}
 	done := make(chan struct{})
 	s.server, s.where, s.own, s.done = server, listener.Addr().String(), own, done

@@ -19,9 +19,7 @@ import (
 
 // newDuties makes the scheduler's part.
 func (c *Client) newDuties() *duty.Set {
-	keeper := sync.OnceValues(func() (*schema.Keeper, error) {
-		return schema.NewKeeper(c.pool, c.config.Schema, schema.KeeperConfig{Retention: c.config.Retention})
-	})
+	keeper := sync.OnceValues(c.Keeper)
 	return duty.New(c.store, duty.Config{
 		Log:       c.log,
 		Lease:     c.config.Lease,
@@ -38,6 +36,11 @@ func (c *Client) newDuties() *duty.Set {
 			return c.keep(ctx, k)
 		},
 	})
+}
+
+// Keeper makes what keeps this client's partitions, with its retention: for a person who wants to see them, or to have them kept now.
+func (c *Client) Keeper() (*schema.Keeper, error) {
+	return schema.NewKeeper(c.pool, c.config.Schema, schema.KeeperConfig{Retention: c.config.Retention})
 }
 
 // keep maintains the partitions, and says what hinders that.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"embed"
 	"encoding/json"
 	"log/slog"
@@ -37,12 +38,21 @@ type Config struct {
 type server struct {
 	Config
 
-	huma huma.API
-	sql  *sqlfile.Set
+	huma      huma.API
+	sql       *sqlfile.Set
+	followers chan struct{}   // a place for each stream
+	ending    context.Context //nolint:containedctx // its end is that of all streams
+	end       context.CancelFunc
 }
 
+// API is the API of a server. Make it with Mount.
+type API struct{ server *server }
+
+// End ends all streams: a server that shuts down waits for them.
+func (a *API) End() { a.server.end() }
+
 // Mount adds the API and its document to a mux behind which requests have an actor (access.Guard.Authenticate).
-func Mount(mux *http.ServeMux, config Config) {
+func Mount(mux *http.ServeMux, config Config) *API {
 	own := http.NewServeMux()
 	s := newServer(own, config)
 	document, err := json.Marshal(s.huma.OpenAPI())
@@ -56,10 +66,12 @@ func Mount(mux *http.ServeMux, config Config) {
 	for _, method := range methods { // one by one: a pattern without a method is at odds with the page's, which are for GET
 		mux.Handle(method+" /api/", routed(own))
 	}
+	return &API{s}
 }
 
 func newServer(mux *http.ServeMux, config Config) *server {
-	s := &server{Config: config, sql: sqlfile.Load(files, "sql", config.Jobs.Schema())}
+	s := &server{Config: config, sql: sqlfile.Load(files, "sql", config.Jobs.Schema()), followers: make(chan struct{}, followers)}
+	s.ending, s.end = context.WithCancel(context.Background())
 	s.huma = humago.New(mux, huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
@@ -83,8 +95,14 @@ func newServer(mux *http.ServeMux, config Config) *server {
 	s.addEnqueue()
 	s.addFlows()
 	s.addRuns()
+	s.addRunLogs()
 	s.addSchedules()
 	s.addBackfills()
+	s.addJobChanges()
+	s.addLogs()
+	s.addQueues()
+	s.addDead()
+	s.addReports()
 	return s
 }
 

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -36,17 +35,17 @@ type service struct {
 	flows  *flow.Client
 	access *access.Store
 	url    string
-	log    *bytes.Buffer // what the server logs; read it when the server has stopped
 	tokens map[access.Role]string
 	client *http.Client
+	stop   func()
 }
 
 // start starts a server on a database of its own.
 func start(t *testing.T) *service {
 	t.Helper()
 	pool := schematest.Pool(t)
-	s := &service{t: t, pool: pool, tokens: map[access.Role]string{}, log: &bytes.Buffer{}}
-	logger := slog.New(slog.NewTextHandler(&lockedWriter{w: s.log}, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	s := &service{t: t, pool: pool, tokens: map[access.Role]string{}}
+	logger := slog.New(slog.DiscardHandler)
 	var err error
 	check := func(err error) {
 		t.Helper()
@@ -79,14 +78,15 @@ func start(t *testing.T) *service {
 	check(server.Start(t.Context()))
 	transport := &http.Transport{}
 	s.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	t.Cleanup(func() {
+	s.stop = func() {
 		transport.CloseIdleConnections()
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := server.Stop(ctx); err != nil {
 			t.Errorf("stop: %v", err)
 		}
-	})
+	}
+	t.Cleanup(s.stop)
 	s.url = server.URL()
 	return s
 }
@@ -185,16 +185,4 @@ func (s *service) problemOf(r response, status int, kind, says string) problem {
 		s.t.Errorf("%d %s %s, want %d urn:pelton:%s %q", r.status, r.header.Get("Content-Type"), r.body, status, kind, says)
 	}
 	return p
-}
-
-// lockedWriter lets several goroutines write.
-type lockedWriter struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (l *lockedWriter) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(p)
 }

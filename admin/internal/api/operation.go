@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,6 +66,9 @@ func add[I, O any](s *server, op operation, handler func(ctx context.Context, in
 			Description: http.StatusText(http.StatusOK),
 			Content:     map[string]*huma.MediaType{op.stream: {Schema: &huma.Schema{Type: huma.TypeString}}},
 		}}
+		if slices.Contains(op.errors, http.StatusRequestedRangeNotSatisfiable) {
+			o.Responses["206"] = &huma.Response{Description: http.StatusText(http.StatusPartialContent), Content: o.Responses["200"].Content}
+		}
 	}
 	if op.upload != "" {
 		o.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{

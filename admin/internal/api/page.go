@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"slices"
 )
 
@@ -60,11 +61,15 @@ func positionOf[P any](list, cursor string) (*P, error) {
 	return position, nil
 }
 
-// strictly reads JSON that has no other fields.
+// strictly reads one JSON value, not null, that has no other fields.
 func strictly(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	return d.Decode(into)
+	err := d.Decode(into)
+	if err == nil && (d.InputOffset() != int64(len(text)) || bytes.Equal(text, []byte("null"))) {
+		err = errors.New("not a single value")
+	}
+	return err
 }
 
 // pageOf makes a page of at most limit items of a list of which one more was asked for, if there is one.

@@ -53,6 +53,7 @@ var kinds = map[string]struct {
 	"internal":               {http.StatusInternalServerError, "Internal error"},
 	"unavailable":            {http.StatusServiceUnavailable, "Unavailable"},
 	"busy":                   {http.StatusServiceUnavailable, "Busy"},
+	"missing-rights":         {http.StatusServiceUnavailable, "The server's database role lacks rights"},
 	"wrong-schema":           {http.StatusServiceUnavailable, "The schema is of another version"},
 	"too-slow":               {http.StatusGatewayTimeout, "It took too long"},
 }
@@ -72,6 +73,7 @@ var conditions = []struct {
 	{typed[*jobs.UniqueConflictError], "unique-conflict"},
 	{typed[*jobs.FlowNodeError], "flow-node"},
 	{typed[*jobs.InvalidJobError], "invalid-job"},
+	{typed[*jobs.InvalidUpdateError], "invalid-job"},
 	{typed[*jobs.QueueNameError], "invalid-request"},
 	{sentinel(flow.ErrRunning), "run-in-the-way"},
 	{sentinel(flow.ErrEnded), "run-ended"},
@@ -197,6 +199,8 @@ func databaseProblem(err error) *problem {
 		p := newProblem("busy", "somebody else holds it; try again")
 		p.header("Retry-After", "1")
 		return p
+	case said.Code == "42501": // insufficient_privilege
+		return newProblem("missing-rights", "the server's database role may not do this: %s; see pelton grants", said.Message)
 	case strings.HasPrefix(said.Code, "22"): // data exceptions: what was given cannot be stored, or looked for
 		return newProblem("invalid-request", "the database cannot take a value of this request: %s", said.Message)
 	}
