@@ -227,11 +227,15 @@ type SomeNodes struct {
 type runsRetryInput struct {
 	RunPath
 
-	Body SomeNodes `required:"false"`
+	Body *SomeNodes
 }
 
 func (s *server) runsRetry(ctx context.Context, in *runsRetryInput) (*answer[flow.RunRow], error) {
-	return s.operate(ctx, in.ID, func() error { return s.Flows.Retry(ctx, in.ID, in.Body.Nodes...) })
+	var nodes []string
+	if in.Body != nil {
+		nodes = in.Body.Nodes
+	}
+	return s.operate(ctx, in.ID, func() error { return s.Flows.Retry(ctx, in.ID, nodes...) })
 }
 
 // TheseNodes are nodes of a run.

@@ -42,11 +42,15 @@ func (s *server) addSchedules() {
 	add(s, operation{
 		id: "schedules-pause", method: http.MethodPost, path: "/schedules/{name}/pause", tag: "schedules", errors: []int{http.StatusConflict},
 		summary: "Have no more ticks of a schedule run until it is resumed",
-	}, func(ctx context.Context, in *SchedulePath) (*answer[periodic.Entry], error) { return s.change(ctx, in.Name, s.Schedules.Pause) })
+	}, func(ctx context.Context, in *SchedulePath) (*answer[periodic.Entry], error) {
+		return s.change(ctx, in.Name, s.Schedules.Pause)
+	})
 	add(s, operation{
 		id: "schedules-resume", method: http.MethodPost, path: "/schedules/{name}/resume", tag: "schedules", errors: []int{http.StatusConflict},
 		summary: "End a pause; after_pause of the schedule says what becomes of the ticks in between",
-	}, func(ctx context.Context, in *SchedulePath) (*answer[periodic.Entry], error) { return s.change(ctx, in.Name, s.Schedules.Resume) })
+	}, func(ctx context.Context, in *SchedulePath) (*answer[periodic.Entry], error) {
+		return s.change(ctx, in.Name, s.Schedules.Resume)
+	})
 	add(s, operation{
 		id: "schedules-trigger", method: http.MethodPost, path: "/schedules/{name}/trigger", tag: "schedules", errors: []int{http.StatusConflict},
 		summary: "Have a schedule start a run now, beside its ticks; its rule for overlaps holds",
