@@ -34,6 +34,8 @@ func (p *pass) sweep(ctx context.Context) error {
 		{"job_sleeper", "sweep_sleeper", time.Minute},
 		{tableTick, "sweep_tick", keep.Ticks},
 		{"schedule_backfill", "sweep_backfill", keep.Ticks},
+		{"flow_sla_miss", "sweep_sla_miss", keep.Ticks},
+		{"alert_mute", "sweep_mute", 24 * time.Hour},
 		{"api_request", "sweep_request", 24 * time.Hour},
 		{"access_session", "sweep_session", time.Duration(0)},
 		{"access_failure", "sweep_failure", 24 * time.Hour},
