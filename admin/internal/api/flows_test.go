@@ -81,7 +81,7 @@ func TestFlowsFromPushToKill(t *testing.T) {
 		t.Errorf("flows: %+v", flows)
 	}
 	started := do[struct{ Run int64 }](s, access.Operator, 201, "POST", "/api/v1/projects/sales/flows/etl/runs",
-		map[string]any{"options": map[string]any{"params": map[string]string{"date":"today"}, "queue": "nobody"}})
+		map[string]any{"options": map[string]any{"params": map[string]string{"date": "today"}, "queue": "nobody"}})
 	at := fmt.Sprintf("/api/v1/runs/%d", started.Run)
 	run := do[flow.RunDetail](s, access.Viewer, 200, "GET", at, nil)
 	if run.Project != "sales" || run.CreatedBy != "operator" || len(run.Nodes) != 2 || !strings.Contains(string(run.Options), `"date":"today"`) {
@@ -169,7 +169,8 @@ func TestProjectsAreKeptApart(t *testing.T) {
 	for _, project := range []string{"sales", "secret"} {
 		runs[project] = do[struct{ Run int64 }](s, access.Operator, 201, "POST", "/api/v1/projects/"+project+"/flows/etl/runs", map[string]any{}).Run
 		do[periodic.PutResult](s, access.Operator, 200, "PUT", "/api/v1/schedules/"+project, map[string]any{
-			"name": project, "cron": "0 3 * * *", "flow": map[string]any{"project": project, "flow": "etl"}})
+			"name": project, "cron": "0 3 * * *", "flow": map[string]any{"project": project, "flow": "etl"},
+		})
 	}
 	do[periodic.PutResult](s, access.Operator, 200, "PUT", "/api/v1/schedules/plain", map[string]any{"name": "plain", "cron": "0 3 * * *", "job": map[string]any{"kind": "noop"}})
 	for path, want := range map[string]string{"/api/v1/flows": `"project":"sales"`, "/api/v1/runs": `"project":"sales"`, "/api/v1/schedules": `"name":"sales"`} {

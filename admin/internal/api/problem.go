@@ -81,6 +81,7 @@ var conditions = []struct {
 	{sentinel(flow.ErrRefused), "refused"},
 	{typed[*flow.InvalidOptionsError], "invalid-request"},
 	{typed[*flow.InputError], "invalid-flow"},
+	{sentinel(flow.ErrTooLarge), "invalid-request"},
 	{sentinel(periodic.ErrOwned), "owned"},
 	{sentinel(periodic.ErrRefused), "refused"},
 	{typed[*periodic.InvalidScheduleError], "invalid-schedule"},
