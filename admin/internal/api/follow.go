@@ -79,7 +79,7 @@ func (s *server) stream(ctx context.Context, id int64, in *LogPart, lastEvent st
 		}
 		ctx, cancel := context.WithTimeoutCause(ctx, followTime, errStream)
 		defer cancel()
-		defer context.AfterFunc(s.ending, cancel)()
+		defer context.AfterFunc(s.ending, cancel)() //nolint:contextcheck // the server's end, beside the request's
 		s.follow(ctx, &events{w: w, control: http.NewResponseController(w)}, id, run, options)
 	}}, nil
 }
