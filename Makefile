@@ -67,6 +67,12 @@ loadtest-schedules: ## Measure schedules: 10,000 in the same second, and what fi
 loadtest-pages: ## Measure the page and the API with 20 million jobs that ended and a million that wait: 15 GB of disk, half an hour
 	$(GO) run ./cmd/pelton loadtest pages --finished 20000000 --ready 1000000
 
+SCREENSHOTS ?= $(CURDIR)/.cache/screenshots
+
+.PHONY: screenshots
+screenshots: ## Write pictures of every page, wide and narrow, light and dark, to SCREENSHOTS; needs Chromium
+	PELTON_SCREENSHOTS=$(SCREENSHOTS) $(GO) test -count=1 -run TestPagesFit ./admin/internal/page
+
 .PHONY: vet
 vet: ## Run go vet
 	$(GO) vet ./...

@@ -1,37 +1,25 @@
 package admin
 
 import (
-	"embed"
 	"encoding/json"
 	"errors"
-	"html/template"
 	"mime"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/internal/page"
 )
 
 // loginBytes bounds the body of a login.
 const loginBytes = 64 << 10
 
-//go:embed login.html refused.html
-var pageFiles embed.FS
-
-// pages are plain, without anything that would have to be loaded.
-var pages = template.Must(template.ParseFS(pageFiles, "*.html"))
-
-// loginForm is what the page shows.
-type loginForm struct {
-	Name, Next, Error string
-	OIDC              bool
-}
-
 // routeLogin adds what is open to everybody: how to log in.
 func (s *Server) routeLogin(mux *http.ServeMux) {
+	mux.HandleFunc("GET "+page.AssetPath, page.Assets)
 	mux.HandleFunc("GET "+access.LoginPath, func(w http.ResponseWriter, r *http.Request) {
-		s.showLogin(w, http.StatusOK, loginForm{Next: r.FormValue("next")})
+		s.showLogin(w, http.StatusOK, page.LoginForm{Next: r.FormValue("next")})
 	})
 	mux.Handle("POST "+access.LoginPath, limitBody(loginBytes, http.HandlerFunc(s.login)))
 	mux.Handle("POST /logout", limitBody(loginBytes, http.HandlerFunc(s.logout)))
@@ -39,22 +27,19 @@ func (s *Server) routeLogin(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+access.CallbackPath, s.guard.CallbackOIDC)
 }
 
-func (s *Server) showLogin(w http.ResponseWriter, status int, form loginForm) {
+func (s *Server) showLogin(w http.ResponseWriter, status int, form page.LoginForm) {
 	form.OIDC = s.guard.HasOIDC()
 	form.Next = access.SafeNext(form.Next)
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	if err := pages.ExecuteTemplate(w, "login.html", form); err != nil {
-		s.config.Logger.Debug("login page", "error", err) // the browser has gone
+	if err := page.ShowLogin(w, status, form); err != nil {
+		s.config.Logger.Error("login page", "error", err)
 	}
 }
 
 // showRefusal tells a browser why it gets something else than it asked for.
 func showRefusal(w http.ResponseWriter, _ *http.Request, status int, title, detail string) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	_ = pages.ExecuteTemplate(w, "refused.html", struct{ Title, Detail string }{title, detail}) // nobody is left to tell
+	if err := page.ShowRefusal(w, status, title, detail); err != nil {
+		http.Error(w, title, status)
+	}
 }
 
 // login takes a form from a browser, or JSON from a program: {"name": ..., "password": ...}.
@@ -79,9 +64,9 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case form && waits:
 		w.Header().Set("Retry-After", strconv.Itoa(int((limited.After+time.Second-1)/time.Second)))
-		s.showLogin(w, http.StatusTooManyRequests, loginForm{Name: in.Name, Next: in.Next, Error: err.Error()})
+		s.showLogin(w, http.StatusTooManyRequests, page.LoginForm{Name: in.Name, Next: in.Next, Error: err.Error()})
 	case form && errors.Is(err, access.ErrLogin):
-		s.showLogin(w, http.StatusUnauthorized, loginForm{Name: in.Name, Next: in.Next, Error: err.Error()})
+		s.showLogin(w, http.StatusUnauthorized, page.LoginForm{Name: in.Name, Next: in.Next, Error: err.Error()})
 	case err != nil:
 		s.guard.Deny(w, r, err)
 	case form:

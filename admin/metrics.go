@@ -57,6 +57,7 @@ func (c MetricsConfig) withDefaults() MetricsConfig {
 // are "other". Safe for concurrent use.
 type Metrics struct {
 	registry *prometheus.Registry
+	gauges   *prometheus.Registry // of those about the database alone, for the page
 	labels   *pairs
 
 	enqueued *children[pair, prometheus.Counter]
@@ -92,8 +93,10 @@ func NewMetrics(pool *pgxpool.Pool, config MetricsConfig) (*Metrics, error) {
 		return nil, err
 	}
 	m := &Metrics{registry: prometheus.NewRegistry(), labels: newPairs(), lost: newLost(pool, config)}
-	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		newCollector(pool, config), m.lost)
+	c := newCollector(pool, config)
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), c, m.lost)
+	m.gauges = prometheus.NewRegistry()
+	m.gauges.MustRegister(c)
 	m.registerObserved()
 	return m, nil
 }

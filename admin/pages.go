@@ -9,6 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/internal/api"
+	"github.com/peltonq/pelton/admin/internal/page"
 	"github.com/peltonq/pelton/schema"
 )
 
@@ -52,10 +54,18 @@ func (s *Server) routes(own bool) http.Handler {
 
 // routePrivate adds what is for actors only.
 func (s *Server) routePrivate(mux *http.ServeMux) {
-	mux.HandleFunc("GET /{$}", s.index)
+	s.api = api.Mount(mux, api.Config{
+		Pool: s.config.Pool, Access: s.config.Access, Jobs: s.config.Jobs, Flows: s.config.Flows, Schedules: s.config.Schedules,
+		Logger: s.config.Logger,
+	})
 	mux.HandleFunc("GET /whoami", func(w http.ResponseWriter, r *http.Request) {
 		actor, _ := access.FromContext(r.Context())
 		text(w, http.StatusOK, actor.Name)
+	})
+	c := s.config
+	s.page = page.Mount(mux, page.Config{
+		Pool: c.Pool, Schema: s.schemaName(), Jobs: c.Jobs, Flows: c.Flows, Schedules: c.Schedules, Access: c.Access, Guard: s.guard,
+		Gauges: c.Metrics.queueGauges, Logger: c.Logger,
 	})
 }
 

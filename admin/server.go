@@ -14,6 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/internal/api"
+	"github.com/peltonq/pelton/admin/internal/page"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/periodic"
@@ -68,6 +70,8 @@ type Config struct {
 type Server struct {
 	config Config
 	guard  *access.Guard          // nil: no access
+	page   *page.Page             // nil: no access
+	api    *api.API               // beside page
 	state  atomic.Pointer[string] // why it is not ready, of the process itself; nil: it is
 	failed chan error
 
@@ -128,6 +132,10 @@ func (s *Server) Start(ctx context.Context) error {
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 16 << 10,
 	}
+	if s.page != nil {
+		server.RegisterOnShutdown(s.page.End)
+		server.RegisterOnShutdown(s.api.End)
+	}
 	done := make(chan struct{})
 	s.server, s.where, s.own, s.done = server, listener.Addr().String(), own, done
 	go func() {
@@ -183,6 +191,9 @@ func (s *Server) Stop(ctx context.Context) error {
 		err = s.server.Close()
 	}
 	<-s.done
+	if s.page != nil {
+		s.page.Close()
+	}
 	s.config.Metrics.Stop()
 	s.server, s.where, s.done = nil, "", nil
 	return err

@@ -21,9 +21,7 @@ import (
 // newDuties makes the scheduler's part.
 func (c *Client) newDuties() *duty.Set {
 	var leaves sync.Once
-	keeper := sync.OnceValues(func() (*schema.Keeper, error) {
-		return schema.NewKeeper(c.pool, c.config.Schema, schema.KeeperConfig{Retention: c.config.Retention})
-	})
+	keeper := sync.OnceValues(c.Keeper)
 	return duty.New(c.store, duty.Config{
 		Log:       c.log,
 		Lease:     c.config.Lease,
@@ -48,6 +46,11 @@ func (c *Client) newDuties() *duty.Set {
 			return err
 		},
 	})
+}
+
+// Keeper makes what keeps this client's partitions, with its retention: for a person who wants to see them, or to have them kept now.
+func (c *Client) Keeper() (*schema.Keeper, error) {
+	return schema.NewKeeper(c.pool, c.config.Schema, schema.KeeperConfig{Retention: c.config.Retention})
 }
 
 // keep maintains the partitions, and says what hinders that.

@@ -34,11 +34,22 @@ type JobUpdateParams struct {
 	Args any
 }
 
-// JobUpdate changes a job and returns it as it is afterwards, or rivertype.ErrNotFound. Nothing a run has begun with changes.
+// InvalidUpdateError tells why a change of a job was refused before anything was stored.
+type InvalidUpdateError struct {
+	JobID int64
+	Err   error
+}
+
+func (e *InvalidUpdateError) Error() string { return fmt.Sprintf("update job %d: %v", e.JobID, e.Err) }
+
+func (e *InvalidUpdateError) Unwrap() error { return e.Err }
+
+// JobUpdate changes a job and returns it as it is afterwards, or rivertype.ErrNotFound. Nothing a run has begun with changes. Bad input is an
+// *InvalidUpdateError.
 func (c *Client) JobUpdate(ctx context.Context, id int64, params *JobUpdateParams) (job *rivertype.JobRow, err error) {
 	change, err := params.change(recordedOutput(ctx))
 	if err != nil {
-		return nil, fmt.Errorf("update job %d: %w", id, err)
+		return nil, &InvalidUpdateError{id, err}
 	}
 	var run int32
 	err = c.operate(ctx, func(db store.DB) error {
@@ -61,7 +72,7 @@ func (c *Client) JobUpdate(ctx context.Context, id int64, params *JobUpdateParam
 func (c *Client) JobUpdateTx(ctx context.Context, tx pgx.Tx, id int64, params *JobUpdateParams) (job *rivertype.JobRow, err error) {
 	change, err := params.change(recordedOutput(ctx))
 	if err != nil {
-		return nil, fmt.Errorf("update job %d: %w", id, err)
+		return nil, &InvalidUpdateError{id, err}
 	}
 	err = operateTx(ctx, tx, func(db store.DB) error {
 		job, _, err = c.update(ctx, db, id, change)

@@ -53,8 +53,9 @@ type Executor = store.ExecutorReport
 
 // ExecutorListParams says which processes to list; the zero value: the 100 newest of those that have not ended.
 type ExecutorListParams struct {
-	Ended bool // also those that have stopped or died
-	Limit int  // 1 to 10,000; defaults to 100
+	Ended  bool  // also those that have stopped or died
+	Before int64 // continue a list: only processes with smaller ids
+	Limit  int   // 1 to 10,000; defaults to 100
 }
 
 // ExecutorList lists processes, the newest first.
@@ -66,7 +67,11 @@ func (c *Client) ExecutorList(ctx context.Context, params *ExecutorListParams) (
 	if err != nil {
 		return nil, err
 	}
-	return c.store.Executors(ctx, c.pool, params.Ended, limit)
+	var before *int64
+	if params.Before > 0 {
+		before = &params.Before
+	}
+	return c.store.Executors(ctx, c.pool, params.Ended, before, limit)
 }
 
 func reportLimit(limit int) (int, error) {

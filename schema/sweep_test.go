@@ -29,6 +29,11 @@ func TestSweep(t *testing.T) {
 		`INSERT INTO pelton.floor (at, relation, settled, instance, follows) VALUES
 			(now() - interval '5 h', 'job_ready', 1, now(), 0), (now() - interval '2 h', 'job_ready', 2, now(), 1),
 			(now() - interval '5 h', 'job_scheduled', 1, now(), 0), (now() - interval '1 min', 'job_scheduled', 2, now(), 3)`,
+		`INSERT INTO pelton.flow_sla_miss (at, run_id, within, project, flow, detail) VALUES
+			(now() - interval '5 h', 1, '1 h', 'p', 'f', 'x'), (now() - interval '1 h', 1, '1 h', 'p', 'f', 'keep')`,
+		`INSERT INTO pelton.alert_mute (rule, subject, until, created_by) VALUES
+			('keep', '*', now() + interval '1 h', 'u'), ('keep', 'a', now() - interval '23 h', 'u'), ('x', '*', now() - interval '25 h', 'u')`,
+		`INSERT INTO pelton.api_request (at, actor, key, hash) VALUES (now() - interval '23 h', 'a', 'keep', ''), (now() - interval '25 h', 'a', 'x', '')`,
 		`INSERT INTO pelton.access_user (name) VALUES ('u')`,
 		`INSERT INTO pelton.access_session (hash, user_id, expires_at, address) SELECT convert_to(x.name, 'UTF8'), id, now() + at, 'a'
 			FROM pelton.access_user, (VALUES ('keep', interval '1 h'), ('gone', interval '-1 s')) x(name, at)`,
@@ -62,6 +67,9 @@ func TestSweep(t *testing.T) {
 		"executor":       {2, 3, "name = 'keep'"},
 		"floor":          {2, 2, "settled = 2"},
 		"job_sleeper":    {1, 1, "line = 'keep'"},
+		"flow_sla_miss":  {1, 1, "detail = 'keep'"},
+		"alert_mute":     {1, 2, "rule = 'keep'"},
+		"api_request":    {1, 1, "key = 'keep'"},
 		"access_session": {1, 1, "hash = 'keep'"},
 		"access_failure": {1, 1, "key = 'keep'"},
 		"access_token":   {2, 3, "name = 'keep'"},

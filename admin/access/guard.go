@@ -285,7 +285,7 @@ const LoginPath = "/login"
 // Deny answers a request that is refused. A browser that wants a page and is not logged in is sent to the login, another gets a page; programs get a
 // problem by RFC 9457. What went wrong inside is logged, not told.
 func (g *Guard) Deny(w http.ResponseWriter, r *http.Request, err error) {
-	if errors.Is(err, ErrNotLoggedIn) && wantsPage(r) {
+	if errors.Is(err, ErrNotLoggedIn) && wantsPage(r) && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 		http.Redirect(w, r, LoginPath+"?next="+url.QueryEscape(SafeNext(r.URL.RequestURI())), http.StatusSeeOther)
 		return
 	}
@@ -330,8 +330,7 @@ func (g *Guard) problem(r *http.Request, err error) problem {
 	return p
 }
 
-// wantsPage tells whether a browser asks for a page.
+// wantsPage tells whether a browser asks for a page. The API has none.
 func wantsPage(r *http.Request) bool {
-	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.Header.Get("Authorization") == "" &&
-		strings.Contains(r.Header.Get("Accept"), "text/html")
+	return !strings.HasPrefix(r.URL.Path, "/api/") && r.Header.Get("Authorization") == "" && strings.Contains(r.Header.Get("Accept"), "text/html")
 }

@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/peltonq/pelton/admin/document"
 	"github.com/peltonq/pelton/jobs"
 )
 
@@ -34,11 +33,8 @@ func (a *app) audit() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				rows := make([]auditJSON, len(entries))
-				for i, e := range entries {
-					rows[i] = auditJSON{e.ID, e.At.UTC(), e.Actor, e.Role, e.Action, e.Target, e.Before, e.After}
-				}
-				err = list(a, "ID AT ACTOR ROLE ACTION TARGET BEFORE AFTER", rows, func(e auditJSON) []any {
+				rows := document.NewAuditEntries(entries)
+				err = list(a, "ID AT ACTOR ROLE ACTION TARGET BEFORE AFTER", rows, func(e document.AuditEntry) []any {
 					return []any{e.ID, moment(e.At), e.Actor, e.Role, e.Action, e.Target, string(e.Before), string(e.After)}
 				})
 				if err == nil && len(rows) == params.Limit {
@@ -59,17 +55,6 @@ func (a *app) audit() *cobra.Command {
 	return parent(&cobra.Command{Use: "audit", Short: "See who changed what", GroupID: groupOperate}, listing)
 }
 
-type auditJSON struct {
-	ID     int64           `json:"id"`
-	At     time.Time       `json:"at"`
-	Actor  string          `json:"actor"`
-	Role   string          `json:"role"`
-	Action string          `json:"action"`
-	Target string          `json:"target"`
-	Before json.RawMessage `json:"before"`
-	After  json.RawMessage `json:"after"`
-}
-
 func (a *app) executor() *cobra.Command {
 	params := jobs.ExecutorListParams{Limit: 100}
 	listing := &cobra.Command{
@@ -83,14 +68,8 @@ func (a *app) executor() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				rows := make([]executorJSON, len(executors))
-				for i, e := range executors {
-					rows[i] = executorJSON{
-						e.ID, e.Name, e.Host, e.PID, e.State, e.StartedAt.UTC(), e.BeatAt.UTC(), utc(e.EndedAt), e.Slots, running(e),
-						e.Leased, texts(e.Queues), texts(e.Kinds),
-					}
-				}
-				return list(a, "ID NAME HOST PID STATE STARTED BEAT RUNNING SLOTS QUEUES KINDS", rows, func(e executorJSON) []any {
+				rows := document.NewExecutors(executors)
+				return list(a, "ID NAME HOST PID STATE STARTED BEAT RUNNING SLOTS QUEUES KINDS", rows, func(e document.Executor) []any {
 					return []any{
 						e.ID, e.Name, e.Host, e.PID, e.State, moment(e.StartedAt), moment(e.BeatAt), e.Running, e.Slots,
 						strings.Join(e.Queues, ","), strings.Join(e.Kinds, ","),
@@ -102,28 +81,4 @@ func (a *app) executor() *cobra.Command {
 	listing.Flags().BoolVar(&params.Ended, "ended", false, "also those that have stopped or died")
 	listing.Flags().IntVar(&params.Limit, "limit", params.Limit, "at most so many, 1 to 10,000")
 	return parent(&cobra.Command{Use: "executor", Short: "See who works", GroupID: groupOperate}, listing)
-}
-
-// running is how many jobs a process runs: one that has ended does not run those it last told of.
-func running(e jobs.Executor) int {
-	if e.EndedAt != nil {
-		return 0
-	}
-	return e.Running
-}
-
-type executorJSON struct {
-	ID        int64      `json:"id"`
-	Name      string     `json:"name"`
-	Host      string     `json:"host"`
-	PID       int        `json:"pid"`
-	State     string     `json:"state"` // alive, silent, stopped, dead
-	StartedAt time.Time  `json:"started_at"`
-	BeatAt    time.Time  `json:"beat_at"`
-	EndedAt   *time.Time `json:"ended_at"`
-	Slots     int        `json:"slots"`
-	Running   int        `json:"running"`
-	Leased    int        `json:"leased"`
-	Queues    []string   `json:"queues"`
-	Kinds     []string   `json:"kinds"`
 }

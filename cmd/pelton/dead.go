@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/peltonq/pelton/admin/document"
 	"github.com/peltonq/pelton/jobs"
 )
 
@@ -53,32 +53,6 @@ func (f *deadFlags) filter() (*jobs.DeadFilter, error) {
 	return &jobs.DeadFilter{Kinds: f.kinds, Queues: f.queues, Reason: f.reason, Since: since, Until: until}, nil
 }
 
-// deadJSON is a dead letter.
-type deadJSON struct {
-	JobID       int64              `json:"job_id"`
-	Kind        string             `json:"kind"`
-	Queue       string             `json:"queue"`
-	Reason      string             `json:"reason"`
-	DiedAt      time.Time          `json:"died_at"`
-	CreatedAt   time.Time          `json:"created_at"`
-	ScheduledAt *time.Time         `json:"scheduled_at"`
-	Priority    int                `json:"priority"`
-	Attempt     int                `json:"attempt"`
-	MaxAttempts int                `json:"max_attempts"`
-	Error       string             `json:"error"`
-	Args        json.RawMessage    `json:"args"`
-	Metadata    json.RawMessage    `json:"metadata"`
-	Tags        []string           `json:"tags"`
-	Attempts    []jobs.DeadAttempt `json:"attempts"`
-}
-
-func newDeadJSON(l *jobs.DeadLetter) deadJSON {
-	return deadJSON{
-		l.JobID, l.Kind, l.Queue, l.Reason, l.DiedAt.UTC(), l.CreatedAt.UTC(), utc(l.ScheduledAt), l.Priority, l.Attempt,
-		l.MaxAttempts, l.Error, l.EncodedArgs, l.Metadata, l.Tags, l.Attempts,
-	}
-}
-
 func (a *app) deadList() *cobra.Command {
 	var f deadFlags
 	limit := 100
@@ -97,11 +71,11 @@ func (a *app) deadList() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				rows := make([]deadJSON, len(letters))
+				rows := make([]document.Dead, len(letters))
 				for i, l := range letters {
-					rows[i] = newDeadJSON(l)
+					rows[i] = document.NewDead(l)
 				}
-				err = list(a, "JOB KIND QUEUE REASON DIED ATTEMPT ERROR", rows, func(d deadJSON) []any {
+				err = list(a, "JOB KIND QUEUE REASON DIED ATTEMPT ERROR", rows, func(d document.Dead) []any {
 					first, _, _ := strings.Cut(d.Error, "\n")
 					return []any{d.JobID, d.Kind, d.Queue, d.Reason, moment(d.DiedAt), fmt.Sprintf("%d/%d", d.Attempt, d.MaxAttempts), first}
 				})
@@ -130,14 +104,14 @@ func (a *app) deadShow() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				d := newDeadJSON(letter)
+				d := document.NewDead(letter)
 				return a.document(d, func(w io.Writer) { printDead(w, d) })
 			})
 		}),
 	}
 }
 
-func printDead(w io.Writer, d deadJSON) {
+func printDead(w io.Writer, d document.Dead) {
 	fmt.Fprintf(w, "job %d of kind %s in queue %s died at %s: %s, attempt %d of %d\n",
 		d.JobID, d.Kind, d.Queue, moment(d.DiedAt), d.Reason, d.Attempt, d.MaxAttempts)
 	fmt.Fprintf(w, "args      %s\nmetadata  %s\ntags      %s\ncreated   %s\n", d.Args, d.Metadata,
@@ -153,46 +127,31 @@ func printDead(w io.Writer, d deadJSON) {
 	}
 }
 
-// deadChangedJSON is what became of one dead letter.
-type deadChangedJSON struct {
-	JobID    int64  `json:"job_id"`
-	Done     string `json:"done"`                 // redriven or discarded
-	NewJobID int64  `json:"new_job_id,omitempty"` // of a redriven one
-}
-
 func (a *app) deadRedrive() *cobra.Command {
 	return a.deadVerb("redrive", "Make new jobs of dead letters, but for those of flows' nodes",
 		`Make new jobs of dead letters. Those of flows' nodes are refused, or left out by a filter: their runs decide when they run again. Use
 pelton flow retry.`,
-		func(ctx context.Context, client *jobs.Client, id int64) (deadChangedJSON, error) {
+		func(ctx context.Context, client *jobs.Client, id int64) (document.DeadChanged, error) {
 			job, err := client.DeadRedrive(ctx, id)
 			if err != nil {
-				return deadChangedJSON{}, err
+				return document.DeadChanged{}, err
 			}
-			return deadChangedJSON{id, "redriven", job.ID}, nil
+			return document.DeadChanged{JobID: id, Done: document.Redriven, NewJobID: job.ID}, nil
 		},
-		func(ctx context.Context, client *jobs.Client, filter *jobs.DeadFilter) ([]deadChangedJSON, error) {
+		func(ctx context.Context, client *jobs.Client, filter *jobs.DeadFilter) ([]document.DeadChanged, error) {
 			made, err := client.DeadRedriveMany(ctx, filter, deadPage)
-			var changed []deadChangedJSON
-			for _, m := range made {
-				changed = append(changed, deadChangedJSON{m.DeadID, "redriven", m.JobID})
-			}
-			return changed, err
+			return document.NewRedriven(made), err
 		})
 }
 
 func (a *app) deadDiscard() *cobra.Command {
 	return a.deadVerb("discard", "Remove dead letters for good", "",
-		func(ctx context.Context, client *jobs.Client, id int64) (deadChangedJSON, error) {
-			return deadChangedJSON{JobID: id, Done: "discarded"}, client.DeadDiscard(ctx, id)
+		func(ctx context.Context, client *jobs.Client, id int64) (document.DeadChanged, error) {
+			return document.DeadChanged{JobID: id, Done: document.Discarded}, client.DeadDiscard(ctx, id)
 		},
-		func(ctx context.Context, client *jobs.Client, filter *jobs.DeadFilter) ([]deadChangedJSON, error) {
+		func(ctx context.Context, client *jobs.Client, filter *jobs.DeadFilter) ([]document.DeadChanged, error) {
 			ids, err := client.DeadDiscardMany(ctx, filter, deadPage)
-			var changed []deadChangedJSON
-			for _, id := range ids {
-				changed = append(changed, deadChangedJSON{JobID: id, Done: "discarded"})
-			}
-			return changed, err
+			return document.NewDiscarded(ids), err
 		})
 }
 
@@ -201,8 +160,8 @@ const deadPage = 1000
 
 // deadVerb makes a command that works on the letters named, or on all that a filter finds.
 func (a *app) deadVerb(
-	name, short, long string, one func(context.Context, *jobs.Client, int64) (deadChangedJSON, error),
-	many func(context.Context, *jobs.Client, *jobs.DeadFilter) ([]deadChangedJSON, error),
+	name, short, long string, one func(context.Context, *jobs.Client, int64) (document.DeadChanged, error),
+	many func(context.Context, *jobs.Client, *jobs.DeadFilter) ([]document.DeadChanged, error),
 ) *cobra.Command {
 	var f deadFlags
 	cmd := &cobra.Command{
@@ -225,7 +184,7 @@ func (a *app) deadVerb(
 			}
 			return a.withClient(ctx, func(ctx context.Context, db database) error {
 				if len(ids) == 0 {
-					err := a.deadMany(ctx, name, func() ([]deadChangedJSON, error) { return many(ctx, db.client, filter) })
+					err := a.deadMany(ctx, name, func() ([]document.DeadChanged, error) { return many(ctx, db.client, filter) })
 					if err == nil && name == "redrive" {
 						err = a.deadLeftOut(ctx, db.client, filter)
 					}
@@ -250,7 +209,7 @@ func (a *app) deadVerb(
 	return cmd
 }
 
-func (a *app) deadMany(ctx context.Context, name string, page func() ([]deadChangedJSON, error)) error {
+func (a *app) deadMany(ctx context.Context, name string, page func() ([]document.DeadChanged, error)) error {
 	total := 0
 	for ctx.Err() == nil {
 		changed, err := page()
@@ -292,7 +251,7 @@ func (a *app) deadLeftOut(ctx context.Context, client *jobs.Client, filter *jobs
 	return nil
 }
 
-func (a *app) printDeadChanged(c deadChangedJSON) error {
+func (a *app) printDeadChanged(c document.DeadChanged) error {
 	return a.document(c, func(w io.Writer) {
 		if c.NewJobID != 0 {
 			fmt.Fprintf(w, "dead letter %d is redriven as job %d\n", c.JobID, c.NewJobID)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/peltonq/pelton/internal/suggest"
 	"github.com/peltonq/pelton/jobs/flow"
 )
 
@@ -160,7 +161,7 @@ func (a *app) flowRuns() *cobra.Command {
 			}
 			f.Status = strings.ToUpper(f.Status)
 			if f.Status != "" && !slices.Contains(flow.RunStatuses(), f.Status) {
-				return usagef("--status %s is no status of a run%s", f.Status, suggest(f.Status, flow.RunStatuses()))
+				return usagef("--status %s is no status of a run%s", f.Status, suggest.Near(f.Status, flow.RunStatuses()))
 			}
 			return a.withFlows(ctx, flowSettings{}, func(ctx context.Context, _ database, flows *flow.Client) error {
 				runs, err := flows.Runs(ctx, f, limit)

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
+	"github.com/peltonq/pelton/admin/document"
 	"github.com/peltonq/pelton/schema"
 	"github.com/peltonq/pelton/schema/grant"
 )
@@ -115,7 +116,7 @@ func (a *app) giveGrants(ctx context.Context, w grantsWanted) error {
 }
 
 func (a *app) printGrants(w grantsWanted, statements []string) error {
-	return a.document(grantsJSON{w.to, a.schemaName(), !w.print, texts(statements)}, func(out io.Writer) {
+	return a.document(grantsJSON{w.to, a.schemaName(), !w.print, document.Texts(statements)}, func(out io.Writer) {
 		switch {
 		case w.print:
 			for _, statement := range statements {

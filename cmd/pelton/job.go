@@ -2,12 +2,13 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"strconv"
 	"time"
 
 	"github.com/riverqueue/river/rivertype"
 	"github.com/spf13/cobra"
+
+	"github.com/peltonq/pelton/admin/document"
 )
 
 func (a *app) job() *cobra.Command {
@@ -15,62 +16,10 @@ func (a *app) job() *cobra.Command {
 		a.jobEnqueue(), a.jobShow(), a.jobList(), a.jobLogs(), a.jobCancel(), a.jobRetry(), a.jobDelete())
 }
 
-// jobJSON is a job as all commands print it.
-type jobJSON struct {
-	ID          int64           `json:"id"`
-	Kind        string          `json:"kind"`
-	Queue       string          `json:"queue"`
-	State       string          `json:"state"`
-	Priority    int             `json:"priority"`
-	Attempt     int             `json:"attempt"`
-	MaxAttempts int             `json:"max_attempts"`
-	CreatedAt   time.Time       `json:"created_at"`
-	ScheduledAt time.Time       `json:"scheduled_at"`
-	AttemptedAt *time.Time      `json:"attempted_at"`
-	FinalizedAt *time.Time      `json:"finalized_at"`
-	AttemptedBy []string        `json:"attempted_by"`
-	Args        json.RawMessage `json:"args"`
-	Metadata    json.RawMessage `json:"metadata"`
-	Output      json.RawMessage `json:"output"`
-	Tags        []string        `json:"tags"`
-	Errors      []errorOfJob    `json:"errors"`
-}
-
-// errorOfJob is why an attempt failed.
-type errorOfJob struct {
-	At      time.Time `json:"at"`
-	Attempt int       `json:"attempt"`
-	Error   string    `json:"error"`
-	Trace   string    `json:"trace"`
-}
-
-func newJobJSON(row *rivertype.JobRow) jobJSON {
-	j := jobJSON{
-		ID: row.ID, Kind: row.Kind, Queue: row.Queue, State: string(row.State), Priority: row.Priority,
-		Attempt: row.Attempt, MaxAttempts: row.MaxAttempts,
-		CreatedAt: row.CreatedAt.UTC(), ScheduledAt: row.ScheduledAt.UTC(), AttemptedAt: utc(row.AttemptedAt),
-		FinalizedAt: utc(row.FinalizedAt), AttemptedBy: row.AttemptedBy, Args: row.EncodedArgs, Metadata: row.Metadata,
-		Tags: row.Tags, Errors: make([]errorOfJob, 0, len(row.Errors)),
-	}
-	if output := row.Output(); len(output) > 0 {
-		j.Output = output
-	}
-	if j.AttemptedBy == nil {
-		j.AttemptedBy = []string{}
-	}
-	if j.Tags == nil {
-		j.Tags = []string{}
-	}
-	for _, e := range row.Errors {
-		j.Errors = append(j.Errors, errorOfJob{e.At.UTC(), e.Attempt, e.Error, e.Trace})
-	}
-	return j
-}
-
 // jobHead and jobCells are a job as a line of a table.
 const jobHead = "ID KIND QUEUE STATE PRIORITY ATTEMPT CREATED SCHEDULED FINALIZED"
 
-func jobCells(j jobJSON) []any {
+func jobCells(j document.Job) []any {
 	return []any{
 		j.ID, j.Kind, j.Queue, j.State, j.Priority, strconv.Itoa(j.Attempt) + "/" + strconv.Itoa(j.MaxAttempts),
 		moment(j.CreatedAt), moment(j.ScheduledAt), optionalMoment(j.FinalizedAt),

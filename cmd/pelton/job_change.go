@@ -8,6 +8,8 @@ import (
 
 	"github.com/riverqueue/river/rivertype"
 	"github.com/spf13/cobra"
+
+	"github.com/peltonq/pelton/admin/document"
 )
 
 // eachJob makes a command that does the same to each of some jobs. One that fails does not keep the others from it.
@@ -27,7 +29,7 @@ func (a *app) eachJob(
 				for _, id := range ids {
 					row, err := do(ctx, db, id)
 					if err == nil {
-						err = a.document(newJobJSON(row), func(w io.Writer) { fmt.Fprintf(w, "job %d %s\n", id, did(row)) })
+						err = a.document(document.NewJob(row), func(w io.Writer) { fmt.Fprintf(w, "job %d %s\n", id, did(row)) })
 					}
 					if err != nil {
 						faults = append(faults, err)

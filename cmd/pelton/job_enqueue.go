@@ -13,6 +13,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/spf13/cobra"
 
+	"github.com/peltonq/pelton/admin/document"
 	"github.com/peltonq/pelton/jobs"
 )
 
@@ -74,13 +75,6 @@ type enqueueOne struct {
 	pending                              bool
 }
 
-// enqueuedJSON is the answer to one enqueued job.
-type enqueuedJSON struct {
-	jobJSON
-
-	Duplicate bool `json:"duplicate"` // nothing was enqueued: id is the job that holds the unique key
-}
-
 // newJob is what is to be inserted, or everything that is wrong with it.
 func (a *app) newJob(kind string, one enqueueOne) (args jobs.RawArgs, opts *river.InsertOpts, err error) {
 	var faults []error
@@ -90,7 +84,7 @@ func (a *app) newJob(kind string, one enqueueOne) (args jobs.RawArgs, opts *rive
 	}
 	if args.JSON, err = a.readArgs(one.args); err != nil {
 		faults = append(faults, err)
-	} else if err := checkBuiltIn(kind, args.JSON); err != nil {
+	} else if err := document.CheckBuiltIn(kind, args.JSON); err != nil {
 		faults = append(faults, err)
 	}
 	if opts.ScheduledAt, err = parseAt(one.at); err != nil {
@@ -118,7 +112,7 @@ func (a *app) enqueueOne(ctx context.Context, kind string, one enqueueOne) error
 		if !a.json && !result.UniqueSkippedAsDuplicate {
 			a.hintWorked(ctx, db.client, kind)
 		}
-		answer := enqueuedJSON{newJobJSON(result.Job), result.UniqueSkippedAsDuplicate}
+		answer := document.EnqueuedJob{Job: document.NewJob(result.Job), Duplicate: result.UniqueSkippedAsDuplicate}
 		return a.document(answer, func(w io.Writer) {
 			if answer.Duplicate {
 				fmt.Fprintf(w, "not enqueued: job %d holds the unique key\n", answer.ID)

@@ -11,22 +11,9 @@ import (
 
 	"github.com/riverqueue/river"
 
-	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/admin/document"
+	"github.com/peltonq/pelton/internal/suggest"
 )
-
-// jobLine is a line of a file of jobs.
-type jobLine struct {
-	Kind        string          `json:"kind"`
-	Args        json.RawMessage `json:"args"`
-	Queue       string          `json:"queue"`
-	Priority    *int            `json:"priority"`
-	At          *time.Time      `json:"at"`
-	Tags        []string        `json:"tags"`
-	MaxAttempts *int            `json:"max_attempts"`
-	Metadata    json.RawMessage `json:"metadata"`
-	UniqueKey   string          `json:"unique_key"`
-	Pending     bool            `json:"pending"`
-}
 
 var lineFields = []string{"kind", "args", "queue", "priority", "at", "tags", "max_attempts", "metadata", "unique_key", "pending"}
 
@@ -36,7 +23,7 @@ func parseLine(text []byte) (*river.InsertManyParams, error) {
 	if len(text) == 0 {
 		return nil, nil
 	}
-	var l jobLine
+	var l document.NewJobSpec
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&l); err != nil {
@@ -45,33 +32,11 @@ func parseLine(text []byte) (*river.InsertManyParams, error) {
 	if d.InputOffset() < int64(len(text)) {
 		return nil, errors.New("more than one JSON value; want one object a line")
 	}
-	if l.Kind == "" {
-		return nil, errors.New(`kind is missing: want {"kind":"...","args":{...}}`)
-	}
-	if err := checkBuiltIn(l.Kind, l.Args); err != nil {
+	params, err := l.Params()
+	if err != nil {
 		return nil, err
 	}
-	opts := &river.InsertOpts{Queue: l.Queue, Tags: l.Tags, Metadata: l.Metadata, Pending: l.Pending}
-	if l.Priority != nil {
-		if opts.Priority = *l.Priority; opts.Priority == 0 {
-			return nil, errors.New("priority is 0, want 1 (first) to 4")
-		}
-	}
-	if l.MaxAttempts != nil {
-		if opts.MaxAttempts = *l.MaxAttempts; opts.MaxAttempts == 0 {
-			return nil, errors.New("max_attempts is 0, want 1 or more")
-		}
-	}
-	if l.At != nil {
-		opts.ScheduledAt = *l.At
-	}
-	if bytes.Equal(opts.Metadata, []byte("null")) {
-		opts.Metadata = nil
-	}
-	return &river.InsertManyParams{
-		Args:       jobs.RawArgs{JobKind: l.Kind, JSON: l.Args, UniqueKey: l.UniqueKey},
-		InsertOpts: opts,
-	}, nil
+	return &params, nil
 }
 
 // lineFault makes a decoder's complaint one for people.
@@ -82,7 +47,7 @@ func lineFault(text []byte, err error) error {
 	if json.Unmarshal(text, &fields) == nil {
 		for name := range fields {
 			if !slices.Contains(lineFields, name) {
-				return fmt.Errorf("unknown field %q%s", name, suggest(name, lineFields))
+				return fmt.Errorf("unknown field %q%s", name, suggest.Near(name, lineFields))
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/peltonq/pelton/admin/document"
 	"github.com/peltonq/pelton/jobs"
 )
 
@@ -35,10 +36,7 @@ func (a *app) jobList() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				rows := make([]jobJSON, len(result.Jobs))
-				for i, row := range result.Jobs {
-					rows[i] = newJobJSON(row)
-				}
+				rows := document.NewJobs(result.Jobs)
 				if err := list(a, jobHead, rows, jobCells); err != nil {
 					return err
 				}

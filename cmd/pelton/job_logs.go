@@ -3,36 +3,17 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
-	"github.com/riverqueue/river/rivertype"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/admin/document"
 	"github.com/peltonq/pelton/jobs/joblog"
 )
-
-// streamNames are the streams of a log by what joblog calls them.
-var streamNames = []struct {
-	name string
-	kind byte
-}{{"stdout", joblog.Stdout}, {"stderr", joblog.Stderr}, {"log", joblog.LogLines}, {"progress", joblog.Reports}}
-
-func streamName(kind string) string {
-	for _, s := range streamNames {
-		if string(s.kind) == kind {
-			return s.name
-		}
-	}
-	return kind
-}
 
 type logFlags struct {
 	run        int
@@ -80,20 +61,12 @@ the last run. --follow goes on until the run has ended, and waits for one that h
 
 func (f logFlags) options() (joblog.Options, error) {
 	var o joblog.Options
-	var names []string
-	for _, s := range streamNames {
-		names = append(names, s.name)
-	}
 	for _, wanted := range f.streams {
-		if err := oneOf("stream", wanted, names); err != nil {
+		if err := oneOf("stream", wanted, document.Streams()); err != nil {
 			return o, err
 		}
-		for _, s := range streamNames {
-			if s.name == wanted {
-				o.Streams += string(s.kind)
-			}
-		}
 	}
+	o.Streams = document.StreamsOf(f.streams)
 	if err := positive(f.given, "run", "head", "tail"); err != nil {
 		return o, err
 	}
@@ -108,14 +81,14 @@ func (f logFlags) options() (joblog.Options, error) {
 func (a *app) logs(
 	ctx context.Context, db database, id int64, f logFlags, options joblog.Options, show func(run int, c joblog.Chunk) error,
 ) (run int, printed bool, err error) {
-	run, err = a.runOf(ctx, db, id, f)
+	run, err = document.LogRun(ctx, db.pool, db.client, id, f.run, f.follow)
 	if err != nil {
 		return 0, false, err
 	}
 	var chunks iter.Seq2[joblog.Chunk, error]
 	if f.follow {
 		chunks = joblog.Follow(ctx, db.pool, a.schemaName(), id, run, options, func(ctx context.Context) (bool, error) {
-			return runEnded(ctx, db.client, id, run)
+			return document.RunEnded(ctx, db.client, id, run)
 		})
 	} else {
 		chunks = joblog.Read(ctx, db.pool, a.schemaName(), id, run, options)
@@ -138,81 +111,6 @@ func (a *app) printedNothing(r jobRun) {
 	}
 }
 
-// runOf finds the run that is meant: the last that began, or, to follow a job that waits, the next. Logs outlive their jobs.
-func (a *app) runOf(ctx context.Context, db database, id int64, f logFlags) (int, error) {
-	sizes, err := joblog.Sizes(ctx, db.pool, a.schemaName(), id)
-	if err != nil {
-		return 0, err
-	}
-	row, err := db.client.JobGet(ctx, id)
-	if errors.Is(err, rivertype.ErrNotFound) && len(sizes) > 0 && f.run == 0 {
-		return sizes[len(sizes)-1].Run, nil
-	}
-	if slices.ContainsFunc(sizes, func(s joblog.Size) bool { return s.Run == f.run }) {
-		return f.run, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	runs, err := db.client.JobRuns(ctx, id)
-	if err != nil {
-		return 0, err
-	}
-	if f.run > 0 {
-		next := row.FinalizedAt == nil && f.run == len(runs)+1 // it may be waited for
-		if next && f.follow || slices.ContainsFunc(runs, func(r jobs.JobRun) bool { return r.Run == f.run }) {
-			return f.run, nil
-		}
-		return 0, fmt.Errorf("run %d of job %d: %w; there were %d", f.run, id, rivertype.ErrNotFound, len(runs))
-	}
-	last, goesOn := 0, false
-	for _, r := range runs {
-		if r.StartedAt != nil {
-			last, goesOn = r.Run, r.EndedAt == nil
-		}
-	}
-	waits := row.FinalizedAt == nil && row.State != rivertype.JobStateRunning
-	switch {
-	case waits && f.follow && len(runs) > 0 && !goesOn:
-		return runs[len(runs)-1].Run + 1, nil
-	case last == 0:
-		return 1, nil
-	}
-	return last, nil
-}
-
-// runEnded tells whether nothing more can come from a run: it has ended, or its job is gone.
-func runEnded(ctx context.Context, client *jobs.Client, id int64, run int) (bool, error) {
-	runs, err := client.JobRuns(ctx, id)
-	if err != nil {
-		return false, err
-	}
-	for _, r := range runs {
-		if r.Run == run {
-			return r.EndedAt != nil, nil
-		}
-	}
-	row, err := client.JobGet(ctx, id)
-	if errors.Is(err, rivertype.ErrNotFound) {
-		return true, nil
-	}
-	return err == nil && row.FinalizedAt != nil, err
-}
-
-// chunkJSON is a piece of a log. It has text, or base64 where the bytes are not valid UTF-8.
-type chunkJSON struct {
-	FlowRun int64     `json:"flow_run,omitempty"` // of which the job is a node
-	Node    string    `json:"node,omitempty"`
-	Job     int64     `json:"job_id"`
-	Run     int       `json:"run"`
-	Stream  string    `json:"stream"`
-	At      time.Time `json:"at"`
-	Pos     int64     `json:"pos"`     // of its first byte in its stream
-	Skipped int64     `json:"skipped"` // bytes before it that were not kept
-	Text    *string   `json:"text,omitempty"`
-	Base64  []byte    `json:"base64,omitempty"`
-}
-
 // jobRun is a run of a job.
 type jobRun struct {
 	job int64
@@ -229,18 +127,14 @@ type origin struct {
 
 func (a *app) printChunk(from origin, c joblog.Chunk) error {
 	if a.json {
-		j := chunkJSON{FlowRun: from.flowRun, Node: from.node, Job: from.job, Run: from.run, Stream: streamName(string(c.Stream)), At: c.At.UTC(), Pos: c.Pos, Skipped: c.Skipped}
-		if text := string(c.Data); utf8.ValidString(text) {
-			j.Text = &text
-		} else {
-			j.Base64 = c.Data
-		}
+		j := document.NewChunk(from.job, from.run, c)
+		j.FlowRun, j.Node = from.flowRun, from.node
 		encoder := json.NewEncoder(a.stdout)
 		encoder.SetEscapeHTML(false)
 		return encoder.Encode(j)
 	}
 	if c.Skipped > 0 {
-		fmt.Fprintf(a.stderr, "\n[... %d bytes of %s not kept ...]\n", c.Skipped, streamName(string(c.Stream)))
+		fmt.Fprintf(a.stderr, "\n[... %d bytes of %s not kept ...]\n", c.Skipped, document.StreamName(string(c.Stream)))
 	}
 	_, err := a.stdout.Write(c.Data)
 	return err

@@ -2,16 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/admin/document"
 	"github.com/peltonq/pelton/jobs/joblog"
 )
 
@@ -30,34 +28,6 @@ func (a *app) jobShow() *cobra.Command {
 	}
 }
 
-// shownJSON is a job with its runs.
-type shownJSON struct {
-	jobJSON
-
-	Runs []runJSON     `json:"runs"`
-	Logs []joblog.Size `json:"logs"`
-}
-
-type runJSON struct {
-	Run       int             `json:"run"`
-	Attempt   int             `json:"attempt"`
-	Outcome   string          `json:"outcome"` // or running
-	StartedAt *time.Time      `json:"started_at"`
-	EndedAt   *time.Time      `json:"ended_at"`
-	NextDue   *time.Time      `json:"next_due"`
-	Executor  string          `json:"executor"`
-	Host      string          `json:"host"`
-	Error     string          `json:"error"`
-	Trace     string          `json:"trace"`
-	Output    json.RawMessage `json:"output"`
-}
-
-func newRunJSON(r jobs.JobRun) runJSON {
-	return runJSON{
-		r.Run, r.Attempt, r.Outcome, utc(r.StartedAt), utc(r.EndedAt), utc(r.NextDue), r.Executor, r.Host, r.Error, r.Trace, r.Output,
-	}
-}
-
 func (a *app) show(ctx context.Context, db database, id int64) error {
 	row, err := db.client.JobGet(ctx, id)
 	if err != nil {
@@ -71,17 +41,11 @@ func (a *app) show(ctx context.Context, db database, id int64) error {
 	if err != nil {
 		return err
 	}
-	shown := shownJSON{jobJSON: newJobJSON(row), Runs: []runJSON{}, Logs: append([]joblog.Size{}, logs...)}
-	for i := range shown.Logs {
-		shown.Logs[i].Stream = streamName(shown.Logs[i].Stream)
-	}
-	for _, r := range runs {
-		shown.Runs = append(shown.Runs, newRunJSON(r))
-	}
+	shown := document.NewJobDetail(row, runs, logs)
 	return a.document(shown, func(w io.Writer) { printJob(w, shown) })
 }
 
-func printJob(out io.Writer, j shownJSON) {
+func printJob(out io.Writer, j document.JobDetail) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(name string, value any) { fmt.Fprintf(w, "%s\t%v\n", name, value) }
 	line("job", j.ID)

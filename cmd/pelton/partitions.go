@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/peltonq/pelton/admin/document"
 	"github.com/peltonq/pelton/schema"
 )
 
@@ -24,11 +25,8 @@ func (a *app) partitions() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				rows := make([]partitionJSON, len(all))
-				for i, p := range all {
-					rows[i] = newPartitionJSON(p)
-				}
-				return list(a, "PARTITION TABLE STATE START END ROWS BYTES", rows, func(p partitionJSON) []any {
+				rows := document.NewPartitions(all)
+				return list(a, "PARTITION TABLE STATE START END ROWS BYTES", rows, func(p document.Partition) []any {
 					rows := "-" // not estimated yet
 					if p.Rows >= 0 {
 						rows = strconv.FormatInt(p.Rows, 10)
@@ -81,51 +79,8 @@ func (a *app) withKeeper(ctx context.Context, config schema.KeeperConfig, do fun
 	})
 }
 
-type partitionJSON struct {
-	Name  string     `json:"name"`
-	Table string     `json:"table"`
-	State string     `json:"state"` // old, closed, open, ahead, rest
-	Start *time.Time `json:"start"`
-	End   *time.Time `json:"end"`
-	Rows  int64      `json:"rows"` // the planner's estimate; -1: none yet
-	Bytes int64      `json:"bytes"`
-}
-
-func newPartitionJSON(p schema.Partition) partitionJSON {
-	j := partitionJSON{Name: p.Name, Table: p.Parent, State: string(p.State), Rows: p.Rows, Bytes: p.Bytes}
-	if !p.Start.IsZero() {
-		j.Start = utc(&p.Start)
-	}
-	if !p.End.IsZero() {
-		j.End = utc(&p.End)
-	}
-	return j
-}
-
-type reportJSON struct {
-	Busy      bool           `json:"busy"` // another process was at it, so this one did nothing
-	Created   []string       `json:"created"`
-	Closed    []string       `json:"closed"`
-	Dropped   []string       `json:"dropped"`
-	Kept      []string       `json:"kept"` // past their retention, with too many jobs that live on
-	Survivors int            `json:"survivors"`
-	Deleted   map[string]int `json:"deleted"` // rows deleted one by one, by table
-	Postponed []string       `json:"postponed"`
-	Orphans   []string       `json:"orphans"`
-	Ahead     map[string]int `json:"ahead"` // partitions made ahead, by table
-}
-
 func (a *app) printReport(r schema.Report) error {
-	j := reportJSON{
-		Busy: r.Busy, Created: texts(r.Created), Closed: texts(r.Closed), Dropped: texts(r.Dropped), Kept: texts(r.Kept),
-		Survivors: r.Survivors, Deleted: r.Deleted, Postponed: []string{}, Orphans: texts(r.Orphans), Ahead: map[string]int{},
-	}
-	for _, p := range r.Postponed {
-		j.Postponed = append(j.Postponed, p.String())
-	}
-	for _, ahead := range r.Ahead {
-		j.Ahead[ahead.Table] = ahead.Partitions
-	}
+	j := document.NewMaintenance(r)
 	return a.document(j, func(w io.Writer) {
 		if j.Busy {
 			fmt.Fprintln(w, "another process is at it; nothing was done")
@@ -152,6 +107,3 @@ func (a *app) printReport(r schema.Report) error {
 		}
 	})
 }
-
-// texts is a list that JSON shows as one even if it is empty.
-func texts(list []string) []string { return append([]string{}, list...) }

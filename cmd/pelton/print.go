@@ -78,12 +78,3 @@ func optionalMoment(t *time.Time) string {
 	}
 	return moment(*t)
 }
-
-// utc makes times of JSON documents UTC.
-func utc(t *time.Time) *time.Time {
-	if t == nil {
-		return nil
-	}
-	u := t.UTC()
-	return &u
-}

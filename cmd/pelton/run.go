@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/peltonq/pelton/internal/suggest"
 )
 
 // app is what all commands share: where they read and print, and the global flags.
@@ -125,7 +127,7 @@ func parent(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 		for _, c := range children {
 			names = append(names, c.Name())
 		}
-		return usage(fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), suggest(args[0], names)))
+		return usage(fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), suggest.Near(args[0], names)))
 	}
 	return cmd
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/peltonq/pelton/internal/suggest"
 )
 
 func TestUsageErrorsSayWhatToDo(t *testing.T) {
@@ -119,7 +121,7 @@ func TestSuggest(t *testing.T) {
 		"quue": `; did you mean "queue"?`, "Queue": `; did you mean "queue"?`, "tag": `; did you mean "tags"?`,
 		"unrelated": "; want one of queue, tags, at, args",
 	} {
-		if got := suggest(word, known); got != want {
+		if got := suggest.Near(word, known); got != want {
 			t.Errorf("suggest %q: %q, want %q", word, got, want)
 		}
 	}

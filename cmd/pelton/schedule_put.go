@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/peltonq/pelton/admin/document"
 	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/periodic"
 )
@@ -106,7 +107,7 @@ func (s *scheduleFlags) target(a *app, p *periodic.Schedule) error {
 			}
 			job.Args = args
 		}
-		if err := checkBuiltIn(s.kind, job.Args); err != nil {
+		if err := document.CheckBuiltIn(s.kind, job.Args); err != nil {
 			return usage(err)
 		}
 		if s.metadata != "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/document"
 )
 
 func (a *app) token() *cobra.Command {
@@ -138,6 +139,6 @@ type tokenRevokedJSON struct {
 
 // tokenDocument is a token with its times in UTC.
 func tokenDocument(t access.Token) access.Token {
-	t.CreatedAt, t.ExpiresAt, t.UsedAt, t.RevokedAt = t.CreatedAt.UTC(), t.ExpiresAt.UTC(), utc(t.UsedAt), utc(t.RevokedAt)
+	t.CreatedAt, t.ExpiresAt, t.UsedAt, t.RevokedAt = t.CreatedAt.UTC(), t.ExpiresAt.UTC(), document.UTC(t.UsedAt), document.UTC(t.RevokedAt)
 	return t
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/document"
 )
 
 func (a *app) user() *cobra.Command {
@@ -191,7 +192,7 @@ func newUserJSON(u access.User) userJSON {
 	if u.Subject != "" || u.PasswordAt == nil {
 		ways = append(ways, "oidc")
 	}
-	return userJSON{u.Name, strings.Join(ways, ","), u.CreatedAt.UTC(), utc(u.DisabledAt), u.Roles}
+	return userJSON{u.Name, strings.Join(ways, ","), u.CreatedAt.UTC(), document.UTC(u.DisabledAt), u.Roles}
 }
 
 type userChangedJSON struct {

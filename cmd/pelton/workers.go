@@ -48,18 +48,6 @@ type noopArgs struct{}
 
 func (noopArgs) Kind() string { return "noop" }
 
-// checkBuiltIn refuses args that the worker of a built-in kind would refuse. Other kinds are their workers' business.
-func checkBuiltIn(kind string, args []byte) error {
-	if kind != command.Kind {
-		return nil
-	}
-	if len(args) == 0 {
-		args = []byte("{}")
-	}
-	_, err := command.Parse(args)
-	return err
-}
-
 // withoutSecrets drops from an environment what opens Pelton's own database or the mail server: the programs of jobs are other people's.
 func withoutSecrets(environ []string) []string {
 	return slices.DeleteFunc(environ, func(entry string) bool {

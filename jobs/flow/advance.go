@@ -27,6 +27,7 @@ type step struct {
 	timers  []store.Timer
 	notices []notice.Args
 	due     []dueSLA
+	misses  []store.Miss
 }
 
 // advance applies what reports say to a run, and tells whether it did: somebody else may be at it, who will see them all.
@@ -119,6 +120,9 @@ func (s *step) take(ctx context.Context, reports []store.Report) error {
 		if err := s.end(ctx); err != nil {
 			return err
 		}
+	}
+	if err := s.e.c.store.AddMisses(ctx, s.tx, &s.l.run, s.misses); err != nil {
+		return err
 	}
 	return s.sendNotices(ctx)
 }

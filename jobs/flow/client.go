@@ -83,8 +83,11 @@ type Client struct {
 	pool   *pgxpool.Pool
 	store  *store.Store
 	log    *slog.Logger
-	plans  *plans
+	plans  *kept[planKey, *plan]
 	engine *engine
+
+	pictures *kept[planKey, *Picture]
+	drawing  chan struct{} // held by who draws
 }
 
 // NewClient makes a client on a jobs client and its pool. Errors: what is wrong with the config.
@@ -93,6 +96,7 @@ func NewClient(pool *pgxpool.Pool, queue *jobs.Client, config *Config) (*Client,
 		return nil, errors.New("new flow client: pool or jobs client is nil")
 	}
 	c := &Client{jobs: queue, pool: pool, store: store.New(pool, queue.Schema()), plans: newPlans(plansBytes)}
+	c.pictures, c.drawing = newKept[planKey](picturesBytes, (*Picture).Size), make(chan struct{}, 1)
 	if config != nil {
 		c.config = *config
 	}

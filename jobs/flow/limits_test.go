@@ -20,6 +20,15 @@ func (h *house) notices() string {
 	return text
 }
 
+// misses are the limits of time that are noted as missed, by node.
+func (h *house) misses() string {
+	h.t.Helper()
+	var text string
+	must(h.t, h.pool.QueryRow(h.t.Context(), `SELECT coalesce(string_agg(m, ', ' ORDER BY m), '') FROM (
+		SELECT concat_ws(' ', project, flow, node, extract(epoch FROM within)::float8) AS m FROM pelton.flow_sla_miss) x`).Scan(&text))
+	return text
+}
+
 // attempts waits for a node's job to have so many attempts behind it.
 func (h *house) attempts(run int64, path string, want int) {
 	h.t.Helper()
@@ -87,6 +96,7 @@ nodes:
 		h, run := begin(t, &gates)
 		equal(t, "run", h.ended(run), "FAILED: a=FAILED b=SUCCEEDED each=FAILED each[0]=SUCCEEDED each[1]=FAILED")
 		equal(t, "notices", h.notices(), want)
+		equal(t, "misses", h.misses(), "p f a 0.1, p f each[1] 0.1")
 	})
 	t.Run("the node ends before the alert's time", func(t *testing.T) {
 		t.Parallel()

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
 	"github.com/peltonq/pelton/internal/service"
 	"github.com/peltonq/pelton/jobs/flow/internal/decide"
-	"github.com/peltonq/pelton/jobs/flow/internal/draw"
 	"github.com/peltonq/pelton/jobs/flow/internal/nodecmd"
 	"github.com/peltonq/pelton/jobs/flow/internal/store"
 )
@@ -267,34 +265,4 @@ func (c *Client) whyQueued(ctx context.Context, job int64) (string, error) {
 		return fmt.Sprintf("its job waits: no executor that works %s takes jobs of queue %s", kind, j.Queue), nil
 	}
 	return fmt.Sprintf("its job waits in queue %s for its turn", j.Queue), nil
-}
-
-// SVG draws a flow of a project's version (0: the newest) and writes the picture.
-func (c *Client) SVG(ctx context.Context, w io.Writer, project, name string, version int) error {
-	v, err := c.store.Version(ctx, c.pool, project, version)
-	if err != nil {
-		return notFound(err, "project %q has no version %d", project, version)
-	}
-	p, err := c.plan(ctx, c.pool, v.ID, name)
-	if err != nil {
-		return notFound(err, "version %d of project %q has no flow %q", v.No, project, name)
-	}
-	return draw.SVG(ctx, w, p.Flow(), nil)
-}
-
-// RunSVG draws a run's flow, its nodes coloured by their statuses.
-func (c *Client) RunSVG(ctx context.Context, w io.Writer, run int64) error {
-	r, err := c.Get(ctx, run)
-	if err != nil {
-		return err
-	}
-	p, err := c.plan(ctx, c.pool, r.VersionID, r.Flow)
-	if err != nil {
-		return fmt.Errorf("run %d: %w", run, err)
-	}
-	status := map[string]string{}
-	for _, n := range r.Nodes {
-		status[n.Path] = n.Status
-	}
-	return draw.SVG(ctx, w, p.Flow(), status)
 }

@@ -42,8 +42,8 @@ func TestPlansAreShared(t *testing.T) {
 	if get("a") != a || get("b") == b {
 		t.Error("forgotten is not the plan that nobody has asked for longest")
 	}
-	if len(c.plans.kept) != 2 || c.plans.bytes > c.plans.limit {
-		t.Errorf("%d plans of %d bytes are kept, %d allowed", len(c.plans.kept), c.plans.bytes, c.plans.limit)
+	if len(c.plans.all) != 2 || c.plans.bytes > c.plans.limit {
+		t.Errorf("%d plans of %d bytes are kept, %d allowed", len(c.plans.all), c.plans.bytes, c.plans.limit)
 	}
 }
 

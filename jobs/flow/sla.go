@@ -87,11 +87,8 @@ func (s *step) slaOf(no string) (SLA, bool) {
 	return s.l.options.SLAs[i], true
 }
 
-// alert tells that a limit was missed, if it is to be told.
+// alert notes that a limit was missed, and tells it, if it is to be told.
 func (s *step) alert(ctx context.Context, sla SLA, n int) {
-	if !sla.Alert {
-		return
-	}
 	want, node, is := "end", "", "is "+s.l.machine.Run().Status.String()
 	if sla.Succeed {
 		want = "succeed"
@@ -102,7 +99,11 @@ func (s *step) alert(ctx context.Context, sla SLA, n int) {
 			is = "has not ended"
 		}
 	}
-	s.notify(notice.SLAMissed, node, fmt.Sprintf("it was to %s within %v, and %s", want, time.Duration(sla.Within), is), s.failureTargets(ctx))
+	detail := fmt.Sprintf("it was to %s within %v, and %s", want, time.Duration(sla.Within), is)
+	s.misses = append(s.misses, store.Miss{Within: time.Duration(sla.Within), Node: node, Detail: detail})
+	if sla.Alert {
+		s.notify(notice.SLAMissed, node, detail, s.failureTargets(ctx))
+	}
 }
 
 // late tells whether a node that has ended took longer than it was to, also if it was killed for that before the alert's time had come.

@@ -88,13 +88,13 @@ type ExecutorReport struct {
 	Kinds     []string
 }
 
-// Executors lists processes, the newest first; ended says whether those that have ended are wanted too.
-func (s *Store) Executors(ctx context.Context, db DB, ended bool, limit int) ([]ExecutorReport, error) {
+// Executors lists processes, the newest first; ended says whether those that have ended are wanted too; before: only smaller ids.
+func (s *Store) Executors(ctx context.Context, db DB, ended bool, before *int64, limit int) ([]ExecutorReport, error) {
 	return query(ctx, db, s.sql.Get("list_executors"), "list executors", func(row pgx.CollectableRow) (e ExecutorReport, err error) {
 		err = row.Scan(&e.ID, &e.Name, &e.Host, &e.PID, &e.State, &e.StartedAt, &e.BeatAt, &e.EndedAt, &e.Slots, &e.Running,
 			&e.Leased, &e.Queues, &e.Kinds)
 		return e, err
-	}, ended, limit)
+	}, ended, before, limit)
 }
 
 // query collects rows under a custom plan.

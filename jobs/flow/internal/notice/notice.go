@@ -1,20 +1,17 @@
 package notice
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/riverqueue/river"
-	"github.com/wneessen/go-mail"
+
+	"github.com/peltonq/pelton/internal/deliver"
 )
 
 // Kind is the kind of the jobs that send notices.
@@ -96,78 +93,34 @@ type Config struct {
 type Worker struct {
 	river.WorkerDefaults[Args]
 
-	config Config
-	server *url.URL
+	mailer *deliver.Mailer
 }
 
 // NewWorker makes a worker. Errors: a wrong SMTP URL, no sender.
 func NewWorker(config Config) (*Worker, error) {
-	w := &Worker{config: config}
-	if config.SMTP == "" {
-		return w, nil
+	mailer, err := deliver.NewMailer(config.SMTP, config.From)
+	if err != nil {
+		return nil, err
 	}
-	u, err := url.Parse(config.SMTP)
-	if err != nil || u.Hostname() == "" || u.Scheme != "smtp" && u.Scheme != "smtps" {
-		return nil, errors.New("mail server: want smtp://[USER:PASSWORD@]HOST[:PORT] or smtps:// with the same") // the text may hold a password
-	}
-	if config.From == "" {
-		return nil, errors.New("mail server without a sender's address")
-	}
-	w.server = u
-	return w, nil
+	return &Worker{mailer: mailer}, nil
 }
 
-const sendTimeout = 30 * time.Second
-
 // Timeout implements river.Worker.
-func (*Worker) Timeout(*river.Job[Args]) time.Duration { return 2 * sendTimeout }
+func (*Worker) Timeout(*river.Job[Args]) time.Duration { return 2 * deliver.Timeout }
 
 // Work implements river.Worker.
 func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
-	if strings.Contains(job.Args.To, "://") {
-		return post(ctx, job.Args)
+	a := job.Args
+	var err error
+	if strings.Contains(a.To, "://") {
+		err = post(ctx, a)
+	} else if err = w.mailer.Send(ctx, a.subject(), a.text(), a.To); err != nil {
+		err = fmt.Errorf("notice to %s: %w", a.To, err)
 	}
-	return w.mail(ctx, job.Args)
-}
-
-func (w *Worker) mail(ctx context.Context, a Args) error {
-	if w.server == nil {
-		return fmt.Errorf("notice to %s: no mail server is configured here", a.To)
+	if _, wrong := errors.AsType[*deliver.AddressError](err); wrong {
+		return river.JobCancel(err)
 	}
-	m := mail.NewMsg()
-	if err := m.From(w.config.From); err != nil {
-		return fmt.Errorf("sender of notices: %w", err)
-	}
-	if err := m.To(a.To); err != nil {
-		return river.JobCancel(fmt.Errorf("notice to %q: %w", a.To, err))
-	}
-	m.Subject(a.subject())
-	m.SetBodyString(mail.TypeTextPlain, a.text())
-	options := []mail.Option{mail.WithTimeout(sendTimeout)}
-	if w.server.Scheme == "smtps" {
-		options = append(options, mail.WithSSLPort(false))
-	} else {
-		options = append(options, mail.WithTLSPortPolicy(mail.TLSOpportunistic))
-	}
-	if port := w.server.Port(); port != "" {
-		n, err := strconv.Atoi(port)
-		if err != nil {
-			return fmt.Errorf("port of the mail server: %w", err)
-		}
-		options = append(options, mail.WithPort(n))
-	}
-	if user := w.server.User; user != nil {
-		password, _ := user.Password()
-		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(user.Username()), mail.WithPassword(password))
-	}
-	client, err := mail.NewClient(w.server.Hostname(), options...)
-	if err != nil {
-		return fmt.Errorf("mail server %s: %w", w.server.Host, err)
-	}
-	if err := client.DialAndSendWithContext(ctx, m); err != nil {
-		return fmt.Errorf("send a notice to %s by %s: %w", a.To, w.server.Host, err)
-	}
-	return nil
+	return err
 }
 
 func post(ctx context.Context, a Args) error {
@@ -175,22 +128,5 @@ func post(ctx context.Context, a Args) error {
 	if err != nil {
 		return fmt.Errorf("encode a notice: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.To, bytes.NewReader(body))
-	if err != nil {
-		return river.JobCancel(fmt.Errorf("webhook %q: %w", a.To, err))
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", "pelton")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return fmt.Errorf("webhook: %w", err)
-	}
-	defer resp.Body.Close() //nolint:errcheck // only read
-	if resp.StatusCode/100 == 2 {
-		return nil
-	}
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
-	return fmt.Errorf("webhook %s answered %s: %s", a.To, resp.Status, bytes.TrimSpace(text))
+	return deliver.Post(ctx, a.To, body, nil)
 }

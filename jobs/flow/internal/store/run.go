@@ -383,6 +383,23 @@ func (s *Store) Look(ctx context.Context, floor int64, thorough bool) (Seen, err
 	return one[Seen](ctx, s, s.Pool, "look", floor, thorough)
 }
 
+// Miss is a limit of time that was missed.
+type Miss struct {
+	Within time.Duration
+	Node   string // path; empty: the run
+	Detail string
+}
+
+// AddMisses notes limits that a run or its nodes missed.
+func (s *Store) AddMisses(ctx context.Context, tx pgx.Tx, run *Run, misses []Miss) error {
+	for _, m := range misses {
+		if _, err := s.exec(ctx, tx, "add_miss", run.ID, m.Within, run.Project, run.Flow, m.Node, m.Detail); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Follow notes that a run is followed by a later one. Its row's lock must be held.
 func (s *Store) Follow(ctx context.Context, tx pgx.Tx, run int64) error {
 	_, err := s.exec(ctx, tx, "follow", run)

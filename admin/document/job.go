@@ -1,0 +1,125 @@
+package document
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/joblog"
+)
+
+// Job is a job as everything shows it.
+type Job struct {
+	ID          int64           `json:"id"`
+	Kind        string          `json:"kind"`
+	Queue       string          `json:"queue"`
+	State       string          `json:"state" doc:"available, cancelled, completed, discarded, pending, retryable, running or scheduled"`
+	Priority    int             `json:"priority" doc:"1 (first) to 4"`
+	Attempt     int             `json:"attempt"`
+	MaxAttempts int             `json:"max_attempts"`
+	CreatedAt   time.Time       `json:"created_at"`
+	ScheduledAt time.Time       `json:"scheduled_at"`
+	AttemptedAt *time.Time      `json:"attempted_at"`
+	FinalizedAt *time.Time      `json:"finalized_at"`
+	AttemptedBy []string        `json:"attempted_by"`
+	Args        json.RawMessage `json:"args"`
+	Metadata    json.RawMessage `json:"metadata"`
+	Output      json.RawMessage `json:"output"`
+	Tags        []string        `json:"tags"`
+	Errors      []JobError      `json:"errors"`
+}
+
+// JobError is why an attempt failed.
+type JobError struct {
+	At      time.Time `json:"at"`
+	Attempt int       `json:"attempt"`
+	Error   string    `json:"error"`
+	Trace   string    `json:"trace"`
+}
+
+// NewJob shows a job.
+func NewJob(row *rivertype.JobRow) Job {
+	j := Job{
+		ID: row.ID, Kind: row.Kind, Queue: row.Queue, State: string(row.State), Priority: row.Priority,
+		Attempt: row.Attempt, MaxAttempts: row.MaxAttempts,
+		CreatedAt: row.CreatedAt.UTC(), ScheduledAt: row.ScheduledAt.UTC(), AttemptedAt: UTC(row.AttemptedAt),
+		FinalizedAt: UTC(row.FinalizedAt), AttemptedBy: Texts(row.AttemptedBy), Args: row.EncodedArgs, Metadata: row.Metadata,
+		Tags: Texts(row.Tags), Errors: make([]JobError, 0, len(row.Errors)),
+	}
+	if output := row.Output(); len(output) > 0 {
+		j.Output = output
+	}
+	for _, e := range row.Errors {
+		j.Errors = append(j.Errors, JobError{e.At.UTC(), e.Attempt, e.Error, e.Trace})
+	}
+	return j
+}
+
+// NewJobs shows jobs.
+func NewJobs(rows []*rivertype.JobRow) []Job {
+	list := make([]Job, len(rows))
+	for i, row := range rows {
+		list[i] = NewJob(row)
+	}
+	return list
+}
+
+// EnqueuedJob is the answer to one enqueued job.
+type EnqueuedJob struct {
+	Job
+
+	Duplicate bool `json:"duplicate" doc:"nothing was enqueued: id is the job that holds the unique key"`
+}
+
+// JobDetail is a job with its runs.
+type JobDetail struct {
+	Job
+
+	Runs []Run     `json:"runs"`
+	Logs []LogSize `json:"logs"`
+}
+
+// NewJobDetail shows a job, its runs and how much it printed.
+func NewJobDetail(row *rivertype.JobRow, runs []jobs.JobRun, logs []joblog.Size) JobDetail {
+	return JobDetail{Job: NewJob(row), Runs: NewRuns(runs), Logs: NewLogSizes(logs)}
+}
+
+// Run is a run of a job.
+type Run struct {
+	Run       int             `json:"run"`
+	Attempt   int             `json:"attempt"`
+	Outcome   string          `json:"outcome" doc:"how it ended, or running"`
+	StartedAt *time.Time      `json:"started_at"`
+	EndedAt   *time.Time      `json:"ended_at"`
+	NextDue   *time.Time      `json:"next_due"`
+	Executor  string          `json:"executor"`
+	Host      string          `json:"host"`
+	Error     string          `json:"error"`
+	Trace     string          `json:"trace"`
+	Output    json.RawMessage `json:"output"`
+}
+
+// NewRuns shows runs.
+func NewRuns(runs []jobs.JobRun) []Run {
+	list := make([]Run, len(runs))
+	for i, r := range runs {
+		list[i] = Run{
+			r.Run, r.Attempt, r.Outcome, UTC(r.StartedAt), UTC(r.EndedAt), UTC(r.NextDue), r.Executor, r.Host, r.Error, r.Trace, r.Output,
+		}
+	}
+	return list
+}
+
+// UTC makes times of documents UTC.
+func UTC(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	u := t.UTC()
+	return &u
+}
+
+// Texts is a list that JSON shows as one even if it is empty.
+func Texts(list []string) []string { return append([]string{}, list...) }

@@ -1,0 +1,156 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/document"
+	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/joblog"
+)
+
+func (s *server) addJobs() {
+	add(s, operation{
+		id: "jobs-list", method: http.MethodGet, path: "/jobs", tag: "jobs", role: access.Viewer,
+		summary: "List jobs, oldest first",
+		detail: "Filters are joined by and; a filter that is given several times is joined by or, but for tag. A search in args or metadata " +
+			"without since looks at the last 24 hours: searched_since says from when on. The last page may be empty.",
+	}, s.jobsList)
+	add(s, operation{
+		id: "jobs-get", method: http.MethodGet, path: "/jobs/{id}", tag: "jobs", role: access.Viewer,
+		summary: "Show a job, its runs and how much it printed",
+	}, s.jobsGet)
+	add(s, operation{
+		id: "jobs-runs", method: http.MethodGet, path: "/jobs/{id}/runs", tag: "jobs", role: access.Viewer,
+		summary: "List the runs of a job, the first first",
+	}, s.jobsRuns)
+}
+
+// JobFilter says which jobs are meant.
+type JobFilter struct {
+	State    []string  `query:"state,explode" enum:"available,cancelled,completed,discarded,pending,retryable,running,scheduled" doc:"in these states"`
+	Kind     []string  `query:"kind,explode" maxItems:"100" doc:"of these kinds"`
+	Queue    []string  `query:"queue,explode" maxItems:"100" doc:"of these queues"`
+	Tag      []string  `query:"tag,explode" maxItems:"100" doc:"with all of these tags"`
+	TagAny   []string  `query:"tag_any,explode" maxItems:"100" doc:"with at least one of these tags"`
+	Priority []int16   `query:"priority,explode" minimum:"1" maximum:"4" doc:"of these priorities"`
+	ID       []int64   `query:"id,explode" maxItems:"1000" doc:"of these ids"`
+	Since    time.Time `query:"since" doc:"made at or after, RFC 3339"`
+	Until    time.Time `query:"until" doc:"made before, RFC 3339"`
+	Args     string    `query:"args" maxLength:"10000" doc:"whose args contain this JSON"`
+	Metadata string    `query:"metadata" maxLength:"10000" doc:"whose metadata contain this JSON"`
+}
+
+type jobsListInput struct {
+	Paging
+	JobFilter
+
+	Order string `query:"order" enum:"id,scheduled_at,finalized_at,time" default:"id" doc:"finalized_at: only states that have ended; time: what fits the first state. id is quick on large tables"`
+	Desc  bool   `query:"desc" doc:"the last first"`
+}
+
+// JobPage is a page of jobs.
+type JobPage struct {
+	Page[document.Job]
+
+	SearchedSince *time.Time `json:"searched_since" doc:"jobs were looked at from then on; null: all"`
+}
+
+// list names the list for its cursors, which do not fit another order.
+func (in *jobsListInput) list() string {
+	list := fmt.Sprintf("jobs by %s, %t", in.Order, in.Desc)
+	if len(in.State) > 0 && in.Order == string(jobs.JobListOrderByTime) {
+		list += ", " + in.State[0]
+	}
+	return list
+}
+
+func (s *server) jobsList(ctx context.Context, in *jobsListInput) (*answer[JobPage], error) {
+	params, err := in.params()
+	if err != nil {
+		return nil, err
+	}
+	result, err := s.Jobs.JobList(ctx, params)
+	if err != nil {
+		return nil, err
+	}
+	page := JobPage{Page[document.Job]{Items: document.NewJobs(result.Jobs)}, document.UTC(result.Since)}
+	if len(result.Jobs) == in.Limit {
+		at, err := result.LastCursor.MarshalText()
+		if err != nil {
+			return nil, err
+		}
+		page.NextCursor = cursorTo(in.list(), string(at))
+	}
+	return &answer[JobPage]{page}, nil
+}
+
+func (in *jobsListInput) params() (*jobs.JobListParams, error) {
+	for at, fragment := range map[string]string{"query.args": in.Args, "query.metadata": in.Metadata} {
+		if fragment != "" && !json.Valid([]byte(fragment)) {
+			return nil, invalid(at, `not JSON; want a part of it, as {"customer": 7}`)
+		}
+	}
+	if in.Order == string(jobs.JobListOrderByFinalizedAt) {
+		for _, state := range in.State {
+			switch rivertype.JobState(state) {
+			case rivertype.JobStateCancelled, rivertype.JobStateCompleted, rivertype.JobStateDiscarded:
+			default:
+				return nil, invalid("query.order", "finalized_at needs states that have ended, not %s", state)
+			}
+		}
+	}
+	direction := jobs.SortOrderAsc
+	if in.Desc {
+		direction = jobs.SortOrderDesc
+	}
+	states := make([]rivertype.JobState, len(in.State))
+	for i, state := range in.State {
+		states[i] = rivertype.JobState(state)
+	}
+	p := jobs.NewJobListParams().First(in.Limit).OrderBy(jobs.JobListOrderByField(in.Order), direction).
+		States(states...).Kinds(in.Kind...).Queues(in.Queue...).TagsAll(in.Tag...).TagsAny(in.TagAny...).
+		Priorities(in.Priority...).IDs(in.ID...).Args(in.Args).Metadata(in.Metadata)
+	if !in.Since.IsZero() {
+		p = p.Since(in.Since)
+	}
+	if !in.Until.IsZero() {
+		p = p.Until(in.Until)
+	}
+	at, err := positionOf[string](in.list(), in.Cursor)
+	if err != nil || at == nil {
+		return p, err
+	}
+	var cursor jobs.JobListCursor
+	if err := cursor.UnmarshalText([]byte(*at)); err != nil {
+		return nil, newProblem("bad-cursor", "query.cursor: %v", err)
+	}
+	return p.After(&cursor), nil
+}
+
+func (s *server) jobsGet(ctx context.Context, in *JobPath) (*answer[document.JobDetail], error) {
+	row, err := s.Jobs.JobGet(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := s.Jobs.JobRuns(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	logs, err := joblog.Sizes(ctx, s.Pool, s.Jobs.Schema(), in.ID)
+	return answered(document.NewJobDetail(row, runs, logs), err)
+}
+
+func (s *server) jobsRuns(ctx context.Context, in *JobPath) (*answer[[]document.Run], error) {
+	if _, err := s.Jobs.JobGet(ctx, in.ID); err != nil {
+		return nil, err
+	}
+	runs, err := s.Jobs.JobRuns(ctx, in.ID)
+	return answered(document.NewRuns(runs), err)
+}

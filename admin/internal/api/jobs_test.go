@@ -1,0 +1,146 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"testing"
+
+	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/document"
+)
+
+// jobPage is a page of jobs.
+type jobPage struct {
+	Items         []document.Job
+	NextCursor    string  `json:"next_cursor"`
+	SearchedSince *string `json:"searched_since"`
+}
+
+// enqueue enqueues jobs with these fields beside kind, and returns their ids.
+func (s *service) enqueue(list ...map[string]any) []int64 {
+	s.t.Helper()
+	for _, j := range list {
+		if j["kind"] == nil {
+			j["kind"] = "noop"
+		}
+	}
+	many := do[struct{ Jobs []struct{ ID int64 } }](s, access.Operator, http.StatusCreated, "POST", "/api/v1/jobs/many", map[string]any{"jobs": list})
+	ids := make([]int64, len(many.Jobs))
+	for i, j := range many.Jobs {
+		ids[i] = j.ID
+	}
+	return ids
+}
+
+func idsOf(list []document.Job) []int64 {
+	var ids []int64
+	for _, j := range list {
+		ids = append(ids, j.ID)
+	}
+	return ids
+}
+
+func TestJobsListFilters(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	ids := s.enqueue(
+		map[string]any{"kind": "a", "queue": "q1", "tags": []string{"red", "big"}, "args": map[string]any{"customer": 7}},
+		map[string]any{"kind": "b", "queue": "q2", "tags": []string{"red"}, "priority": 3, "at": "2999-01-01T00:00:00Z"},
+		map[string]any{"kind": "a", "queue": "q2", "pending": true, "metadata": map[string]any{"origin": "x"}},
+	)
+	for query, want := range map[string][]int{
+		"":                              {0, 1, 2},
+		"desc=true":                     {2, 1, 0},
+		"kind=a":                        {0, 2},
+		"kind=a&kind=b":                 {0, 1, 2},
+		"kind=a&queue=q2":               {2},
+		"state=scheduled&state=pending": {1, 2},
+		"tag=red":                       {0, 1},
+		"tag=red&tag=big":               {0},
+		"tag_any=big&tag_any=none":      {0},
+		"priority=3":                    {1},
+		"since=2000-01-01T00:00:00Z":    {0, 1, 2},
+		"until=2000-01-01T00:00:00Z":    {},
+		"args=" + url.QueryEscape(`{"customer":7}`):                            {0},
+		"metadata=" + url.QueryEscape(`{"origin":"x"}`):                        {2},
+		fmt.Sprintf("id=%d&id=%d", ids[1], ids[2]):                             {1, 2},
+		"order=scheduled_at&desc=true&limit=1&since=" + "2000-01-01T00:00:00Z": {1},
+	} {
+		got := do[jobPage](s, access.Viewer, http.StatusOK, "GET", "/api/v1/jobs?"+query, nil)
+		var wanted []int64
+		for _, i := range want {
+			wanted = append(wanted, ids[i])
+		}
+		if !slices.Equal(idsOf(got.Items), wanted) {
+			t.Errorf("%s: %v, want %v", query, idsOf(got.Items), wanted)
+		}
+	}
+	for query, says := range map[string]string{
+		"knid=a":                           `did you mean "kind"`,
+		"kind=":                            "empty",
+		"limit=1&limit=2":                  "given 2 times",
+		"limit=0":                          "query.limit",
+		"limit=1001":                       "query.limit",
+		"limit=x":                          "query.limit",
+		"state=gone":                       "query.state",
+		"since=yesterday":                  "query.since",
+		"args=%7B":                         "query.args: not JSON",
+		"kind=%00":                         "no text",
+		"kind=%ff":                         "no text",
+		"kind=%zz":                         "cannot be read",
+		"order=finalized_at&state=running": "have ended",
+		"id=9223372036854775808":           "query.id",
+	} {
+		r := s.ask(s.tokens[access.Viewer], "GET", "/api/v1/jobs?"+query, nil)
+		s.problemOf(r, http.StatusUnprocessableEntity, "invalid-request", says)
+	}
+}
+
+func TestJobsGet(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	id := s.enqueue(map[string]any{"args": map[string]any{"big": 12345678901234567}})[0]
+	job := do[document.JobDetail](s, access.Viewer, http.StatusOK, "GET", fmt.Sprintf("/api/v1/jobs/%d", id), nil)
+	if job.ID != id || job.State != "available" || string(job.Args) != `{"big":12345678901234567}` || job.Runs == nil || job.Logs == nil {
+		t.Errorf("%+v", job)
+	}
+	for path, kind := range map[string]string{"/api/v1/jobs/7": "not-found", "/api/v1/jobs/7/runs": "not-found"} {
+		s.problemOf(s.ask(s.tokens[access.Viewer], "GET", path, nil), http.StatusNotFound, kind, "7")
+	}
+	s.problemOf(s.ask(s.tokens[access.Viewer], "GET", "/api/v1/jobs/x", nil), http.StatusUnprocessableEntity, "invalid-request", "path.id")
+}
+
+// Whoever follows the cursors sees every job exactly once, in each order.
+func TestCursorsFindEverythingOnce(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	var list []map[string]any
+	for i := range 57 {
+		list = append(list, map[string]any{"at": fmt.Sprintf("2999-01-01T00:00:%02dZ", i%7)})
+	}
+	want := s.enqueue(list...)
+	for _, query := range []string{"limit=10", "limit=10&desc=true", "limit=9&order=scheduled_at", "limit=57", "limit=1000", "limit=1&order=time&state=scheduled"} {
+		var got []int64
+		for path := "/api/v1/jobs?" + query; path != ""; {
+			page := do[jobPage](s, access.Viewer, http.StatusOK, "GET", path, nil)
+			got = append(got, idsOf(page.Items)...)
+			path = ""
+			if page.NextCursor != "" {
+				path = "/api/v1/jobs?" + query + "&cursor=" + url.QueryEscape(page.NextCursor)
+			}
+			if len(got) > len(want) {
+				break
+			}
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %d jobs, want the %d that there are", query, len(got), len(want))
+		}
+	}
+	page := do[jobPage](s, access.Viewer, http.StatusOK, "GET", "/api/v1/jobs?limit=1", nil)
+	for _, query := range []string{"order=scheduled_at&cursor=" + page.NextCursor, "cursor=x", "cursor=" + page.NextCursor[1:]} {
+		s.problemOf(s.ask(s.tokens[access.Viewer], "GET", "/api/v1/jobs?"+query, nil), http.StatusUnprocessableEntity, "bad-cursor", "cursor")
+	}
+}

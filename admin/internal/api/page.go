@@ -1,0 +1,102 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"slices"
+)
+
+// Paging is what every list takes.
+type Paging struct {
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"at most so many"`
+	Cursor string `query:"cursor" maxLength:"1000" doc:"continue a list: next_cursor of the page before, with all else as it was"`
+}
+
+// Page is a part of a list.
+type Page[T any] struct {
+	Items      []T    `json:"items"`
+	NextCursor string `json:"next_cursor,omitempty" doc:"of the page that follows; absent: this was the last"`
+}
+
+// place is a cursor's content.
+type place struct {
+	List string          `json:"l"`
+	At   json.RawMessage `json:"p"`
+}
+
+// cursorTo is the cursor that continues a list after a position.
+func cursorTo(list string, position any) string {
+	at, err := json.Marshal(position)
+	if err != nil {
+		panic(err) // positions are ours
+	}
+	text, err := json.Marshal(place{list, at})
+	if err != nil {
+		panic(err)
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// positionOf reads a cursor of a list; nil: from the start.
+func positionOf[P any](list, cursor string) (*P, error) {
+	if cursor == "" {
+		return nil, nil //nolint:nilnil // documented above
+	}
+	refused := newProblem("bad-cursor", "query.cursor: %q is no cursor of this list: take next_cursor of the page before", cursor)
+	text, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil {
+		return nil, refused
+	}
+	var p place
+	if strictly(text, &p) != nil || p.List != list {
+		return nil, refused
+	}
+	position := new(P)
+	if strictly(p.At, position) != nil {
+		return nil, refused
+	}
+	return position, nil
+}
+
+// strictly reads one JSON value, not null, that has no other fields.
+func strictly(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	if err == nil && (d.InputOffset() != int64(len(text)) || bytes.Equal(text, []byte("null"))) {
+		err = errors.New("not a single value")
+	}
+	return err
+}
+
+// pageOf makes a page of at most limit items of a list of which one more was asked for, if there is one.
+func pageOf[T any](list string, items []T, limit int, position func(T) any) Page[T] {
+	if len(items) <= limit {
+		return Page[T]{Items: items}
+	}
+	return Page[T]{items[:limit], cursorTo(list, position(items[limit-1]))}
+}
+
+// pageFrom makes a page of a list that is read as a whole and in order of a key.
+func pageFrom[T any, K cmp.Ordered](list string, all []T, in Paging, key func(T) K) (Page[T], error) {
+	after, err := positionOf[K](list, in.Cursor)
+	if err != nil {
+		return Page[T]{}, err
+	}
+	if after != nil {
+		i, found := slices.BinarySearchFunc(all, *after, func(t T, k K) int { return cmp.Compare(key(t), k) })
+		if found {
+			i++
+		}
+		all = all[i:]
+	}
+	return pageOf(list, all[:min(len(all), in.Limit+1)], in.Limit, func(t T) any { return key(t) }), nil
+}
+
+func sorted(list []string) []string {
+	slices.Sort(list)
+	return list
+}

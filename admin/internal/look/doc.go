@@ -1,0 +1,3 @@
+// Package look has the statements that only the page and the API read by: charts, searches, pieces of logs. Each is bounded, and reads large
+// tables by index or by partitions that its parameters name; what writes is elsewhere.
+package look

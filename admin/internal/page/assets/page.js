@@ -1,0 +1,99 @@
+// What is live on a page, and small comforts. Every page can be read and used without it.
+"use strict";
+
+(() => {
+  // Live parts: one stream for all elements with data-live. Hidden pages let go of it, since browsers allow few streams.
+  const parts = [...document.querySelectorAll("[data-live]")];
+  let stream = null;
+
+  const mark = (element, state) => element.setAttribute("data-live-state", state);
+
+  // replace puts new content into a part, and keeps what the reader has opened, scrolled and focused.
+  const replace = (element, html) => {
+    const opened = new Set([...element.querySelectorAll("details[id][open]")].map((d) => d.id));
+    const closed = new Set([...element.querySelectorAll("details[id]:not([open])")].map((d) => d.id));
+    const scrolled = [...element.querySelectorAll("[id]")].filter((e) => e.scrollTop || e.scrollLeft).map((e) => [e.id, e.scrollLeft, e.scrollTop]);
+    const focused = element.contains(document.activeElement) ? document.activeElement.id : "";
+    element.innerHTML = html;
+    for (const d of element.querySelectorAll("details[id]")) {
+      if (opened.has(d.id)) d.open = true;
+      if (closed.has(d.id)) d.open = false;
+    }
+    for (const [id, left, top] of scrolled) {
+      const e = document.getElementById(id);
+      if (e) e.scrollTo(left, top);
+    }
+    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+    comfort(element);
+  };
+
+  const listen = () => {
+    if (stream || document.hidden || !parts.length) return;
+    const query = new URLSearchParams(parts.map((e) => ["part", e.dataset.live]));
+    stream = new EventSource("/live?" + query);
+    parts.forEach((element, i) => {
+      stream.addEventListener("part" + i, (event) => {
+        mark(element, "live");
+        replace(element, event.data);
+      });
+    });
+    stream.addEventListener("over", (event) => {
+      stream.close();
+      stream = null;
+      parts.forEach((e) => mark(e, "old"));
+      if (event.data === "refused") location.reload();
+      else parts.length = 0;
+    });
+    stream.onerror = () => parts.forEach((e) => mark(e, "old"));
+  };
+
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) return listen();
+    stream?.close();
+    stream = null;
+  });
+  addEventListener("pagehide", () => { stream?.close(); stream = null; });
+  addEventListener("pageshow", listen);
+
+  // A log that is followed: pieces of HTML are added at the end. The reader who has scrolled up stays there.
+  for (const log of document.querySelectorAll("[data-follow]")) {
+    const follow = new EventSource(log.dataset.follow);
+    mark(log, "live");
+    let bytes = 0;
+    log.scrollTop = log.scrollHeight;
+    follow.addEventListener("more", (event) => {
+      const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 40;
+      log.insertAdjacentHTML("beforeend", event.data);
+      bytes += event.data.length;
+      while (bytes > 4e6 && log.firstChild) {
+        bytes -= (log.firstChild.textContent || "").length + 1;
+        log.firstChild.remove();
+      }
+      if (atEnd) log.scrollTop = log.scrollHeight;
+    });
+    follow.addEventListener("over", (event) => {
+      follow.close();
+      mark(log, "ended");
+      if (event.data === "refused") location.reload();
+    });
+    follow.onerror = () => { follow.close(); mark(log, "old"); };
+    addEventListener("pagehide", () => follow.close());
+  }
+
+  // comfort adds the reader's own time to times.
+  const comfort = (root) => {
+    for (const time of root.querySelectorAll("time[datetime]")) {
+      const at = new Date(time.dateTime);
+      if (!Number.isNaN(at.getTime())) time.title = (time.title ? time.title + ", " : "UTC; ") + at.toLocaleString() + " here";
+    }
+    for (const table of root.querySelectorAll("form[data-all]")) {
+      const boxes = [...table.querySelectorAll("tbody input[type=checkbox]")];
+      const all = table.querySelector("thead input[type=checkbox]");
+      if (!all) continue;
+      all.hidden = false;
+      all.onchange = () => boxes.forEach((b) => { b.checked = all.checked; });
+    }
+  };
+  comfort(document);
+  listen();
+})();

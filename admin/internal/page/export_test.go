@@ -1,0 +1,13 @@
+package page
+
+import "net/http"
+
+// Visible is visible.
+var Visible = visible
+
+// Patterns are the patterns of all routes.
+func Patterns() []string {
+	p := Mount(http.NewServeMux(), Config{Schema: "pelton"})
+	defer p.Close()
+	return p.routes
+}

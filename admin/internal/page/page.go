@@ -1,0 +1,78 @@
+package page
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/internal/look"
+	"github.com/peltonq/pelton/internal/sqlfile"
+	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/periodic"
+)
+
+// Config says what the pages show and act on. All fields are required but Logger.
+type Config struct {
+	Pool      *pgxpool.Pool
+	Schema    string
+	Jobs      *jobs.Client
+	Flows     *flow.Client
+	Schedules *periodic.Client
+	Access    *access.Store
+	Guard     *access.Guard
+	Gauges    func() (Gauges, error) // the newest reading of what waits and runs
+
+	// Logger is told of what went wrong inside. Defaults to slog's default logger.
+	Logger *slog.Logger
+}
+
+// Page is all pages of a server. Make it with Mount.
+type Page struct {
+	config Config
+	mux    *http.ServeMux
+	rooms  []room
+	sql    *sqlfile.Set // look's statements
+	parts  *http.ServeMux
+	hub    *hub
+	slots  chan struct{} // of reads at once
+	routes []string      // patterns of all routes, for tests
+}
+
+// readsAtOnce bounds the database's connections that pages take together; further reads wait.
+const readsAtOnce = 6
+
+// Mount adds the pages to a mux whose requests are authenticated. Close ends what is live.
+func Mount(mux *http.ServeMux, config Config) *Page {
+	if config.Logger == nil {
+		config.Logger = slog.Default()
+	}
+	p := &Page{
+		config: config, mux: mux, rooms: rooms, sql: look.Load(config.Schema), parts: http.NewServeMux(), slots: make(chan struct{}, readsAtOnce),
+	}
+	p.hub = newHub(config.Logger)
+	p.get("/", anybody, func(http.ResponseWriter, *http.Request) error { return errNoPage })
+	p.get("/live", anybody, p.serveLive)
+	for _, room := range rooms {
+		room.Mount(p)
+	}
+	return p
+}
+
+// End ends all streams: a server that shuts down waits for them.
+func (p *Page) End() { p.hub.shut() }
+
+// Close is End, and waits until nothing of the pages runs any more.
+func (p *Page) Close() {
+	p.hub.shut()
+	p.hub.wait.Wait()
+}
+
+// actor is who asks.
+func actor(ctx context.Context) access.Actor {
+	a, _ := access.FromContext(ctx)
+	return a
+}

@@ -1,0 +1,207 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/peltonq/pelton/admin/access"
+)
+
+// handler answers a request, or returns why not.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+// need says what a route asks of the actor before its handler runs.
+type need func(ctx context.Context) error
+
+// Needs of routes.
+var (
+	viewer   need = func(ctx context.Context) error { return access.Check(ctx, access.Viewer, "") }
+	operator need = func(ctx context.Context) error { return access.Check(ctx, access.Operator, "") }
+	admin    need = func(ctx context.Context) error { return access.Check(ctx, access.Admin, "") }
+
+	// anybody is for what is everybody's who is logged in.
+	anybody need = func(context.Context) error { return nil }
+
+	// checksItself is for things of a project: the handler finds out which, and calls access.Check. Here, some role is needed.
+	checksItself need = func(ctx context.Context) error {
+		if !actor(ctx).Anything() {
+			return fmt.Errorf("%w: %s has no role anywhere", access.ErrForbidden, actor(ctx).Name)
+		}
+		return nil
+	}
+)
+
+// formBytes bounds the body of a form.
+const formBytes = 2 << 20
+
+// get adds a route that shows something.
+func (p *Page) get(path string, need need, h handler) { p.route("GET "+path, need, h) }
+
+// post adds a route that changes something: a form, which ends with done.
+func (p *Page) post(path string, need need, h handler) { p.route("POST "+path, need, h) }
+
+func (p *Page) route(pattern string, need need, h handler) {
+	p.routes = append(p.routes, pattern)
+	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		err := need(r.Context())
+		if err == nil && r.Method == http.MethodPost {
+			r.Body = http.MaxBytesReader(w, r.Body, formBytes)
+			err = parseForm(r)
+		}
+		if err == nil {
+			err = h(w, r)
+		}
+		if err != nil {
+			p.fail(w, r, err)
+		}
+	})
+}
+
+func parseForm(r *http.Request) error {
+	err := r.ParseMultipartForm(formBytes)
+	if errors.Is(err, http.ErrNotMultipart) {
+		err = nil // parsed all the same
+	}
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return &inputError{http.StatusRequestEntityTooLarge, fmt.Sprintf("the form has more than %d bytes", tooLarge.Limit)}
+	}
+	if err != nil {
+		return badInput("the form cannot be read: %v", err)
+	}
+	return nil
+}
+
+// inputError is a fault of what was asked for. Its text is shown.
+type inputError struct {
+	status int
+	text   string
+}
+
+func (e *inputError) Error() string { return e.text }
+
+// badInput is a fault in a form or an address: 400 with this text.
+func badInput(format string, args ...any) error {
+	return &inputError{http.StatusBadRequest, fmt.Sprintf(format, args...)}
+}
+
+// notFound says what is not there: 404 with this text.
+func notFound(format string, args ...any) error {
+	return &inputError{http.StatusNotFound, fmt.Sprintf(format, args...)}
+}
+
+var errNoPage = notFound("there is no such page")
+
+// refused is what an action answered that cannot be done as things are: 409 with its text.
+func refused(err error) error { return &inputError{http.StatusConflict, err.Error()} }
+
+// fail shows why a request got no answer.
+func (p *Page) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return // nobody is left to tell
+	}
+	input, isInput := errors.AsType[*inputError](err)
+	switch {
+	case errors.Is(err, access.ErrForbidden):
+		p.showFault(w, r, http.StatusForbidden, http.StatusText(http.StatusForbidden), err.Error())
+	case errors.Is(err, access.ErrNotLoggedIn):
+		p.config.Guard.Deny(w, r, err)
+	case isInput:
+		p.showFault(w, r, input.status, http.StatusText(input.status), input.text)
+	case errors.Is(err, rivertype.ErrNotFound), errors.Is(err, access.ErrNotFound):
+		p.showFault(w, r, http.StatusNotFound, "Not found", err.Error())
+	case tookTooLong(err):
+		p.showFault(w, r, http.StatusServiceUnavailable, "That took too long",
+			"The database was given "+readTime.String()+" for it. Ask for less: a shorter time, or fewer filters that no index helps; or try again later.")
+	default:
+		p.config.Logger.ErrorContext(r.Context(), "a page failed", "path", r.URL.Path, "error", err)
+		p.showFault(w, r, http.StatusInternalServerError, "Something went wrong", "The server's log says more.")
+	}
+}
+
+// tookTooLong tells whether a statement, or the wait for a connection, was cut off.
+func tookTooLong(err error) bool {
+	refusal, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (refusal.Code == "57014" || refusal.Code == "55P03") || errors.Is(err, context.DeadlineExceeded)
+}
+
+type fault struct{ Detail string }
+
+func (p *Page) showFault(w http.ResponseWriter, r *http.Request, status int, title, detail string) {
+	if err := p.renderStatus(w, r, status, "fault", title, fault{detail}); err != nil {
+		http.Error(w, title, status)
+	}
+}
+
+// readTime is how long the database may take for what a page shows.
+const readTime = 3 * time.Second
+
+// read runs fn in a read-only transaction whose statements have a time limit. Only so many are read at a time.
+func (p *Page) read(ctx context.Context, fn func(ctx context.Context, tx pgx.Tx) error) error {
+	ctx, cancel := p.limit(ctx)
+	defer cancel()
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	return pgx.BeginTxFunc(ctx, p.config.Pool, options, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, p.sql.Get("limits"), strconv.FormatInt(readTime.Milliseconds(), 10)); err != nil {
+			return err
+		}
+		return fn(ctx, tx)
+	})
+}
+
+// limit is a context for calls of clients that have no transaction to be given: it ends a little later than statements of read would.
+func (p *Page) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, readTime+time.Second)
+}
+
+// pathID reads a number from the path.
+func pathID(r *http.Request, name string) (int64, error) {
+	id, err := strconv.ParseInt(r.PathValue(name), 10, 64)
+	if err != nil || id < 0 {
+		return 0, notFound("%s is not a number that something could have", r.PathValue(name))
+	}
+	return id, nil
+}
+
+// with is the request's own address with query values changed; an empty value removes one. Pairs of name and value.
+func with(r *http.Request, pairs ...string) string {
+	query := r.URL.Query()
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] == "" {
+			query.Del(pairs[i])
+		} else {
+			query.Set(pairs[i], pairs[i+1])
+		}
+	}
+	return (&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()
+}
+
+// pager is the way through a long list: the template "pager" shows it.
+type pager struct{ First, Next string }
+
+// page makes a pager: after is the cursor of the next page, empty at the end; it travels in the query value "after".
+func page(r *http.Request, after string) pager {
+	var p pager
+	if r.URL.Query().Get("after") != "" {
+		p.First = with(r, "after", "")
+	}
+	if after != "" {
+		p.Next = with(r, "after", after)
+	}
+	return p
+}
