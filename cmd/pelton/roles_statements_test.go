@@ -34,19 +34,23 @@ var (
 		"jobs/flow/internal/store/sql": "/insert_version insert_flows insert_files insert_content make_project keep_contents",
 		"periodic/internal/store/sql": `/add_due add_schedule adopt backfill_add change_schedule delete_schedule mark_trigger pause_schedule
 			resume_schedule backfills`,
-		"admin/sql": "/limits",
+		"admin/sql":       "/limits",
+		"admin/alert/sql": "/drop_mute lock_mute put_mute",
 	}
 	adminRuns = map[string]string{
 		"jobs/internal/store/sql": `audit_lost audit_stale audit_twice cancel cancel_many change count_waiting dead_nodes delete_jobs discard
 			discard_many insert job_rows list_audit list_dead list_executors list_jobs list_jobs_by_state move_again pause_queue places queues
 			read_attempts redrive redrive_many resume_queue retry runs_of update_queue`,
 		"jobs/joblog/sql": "/append trim",
-		"jobs/flow/internal/store/sql": `/look reports delete_reports update_nodes fire_timers sweep_nodes sweep_runs sweep_versions report_missed
+		"jobs/flow/internal/store/sql": `/add_miss look reports delete_reports update_nodes fire_timers sweep_nodes sweep_runs sweep_versions report_missed
 			delete_unused lock_unused drop_orphans set_timer`,
 		"periodic/internal/store/sql": `/backfill_begun backfill_counted backfill_live backfill_lock backfill_next backfill_put_off backfill_wait
 			claim claim_own next put_off jobs_ended runs_ended`,
-		"admin/access/sql": "/",
-		"admin/sql":        "/",
+		"admin/access/sql":        "/",
+		"admin/alert/sql":         "audit drop_mute lock_mute mutes put_mute rules states turn",
+		"admin/internal/api/sql":  "/",
+		"admin/internal/look/sql": "/",
+		"admin/sql":               "/",
 	}
 )
 
