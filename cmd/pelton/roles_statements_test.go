@@ -18,7 +18,7 @@ import (
 // What workers, schedulers and administrators run, by folder; an entry with a slash before it stands for all but those.
 var (
 	workerRuns = map[string]string{
-		"jobs/internal/store/sql": `awake beat bury cancel_waiting claim delete_leases drop_leases drop_voids end_runs finish_copy finish_full
+		"jobs/internal/store/sql": `add_tallies awake beat bury cancel_waiting claim delete_leases drop_leases drop_voids end_runs finish_copy finish_full
 			free_ended_keys hint hint_due honour_voids line_up look_again look_lines outcomes put_off read read_attempts read_changes read_left
 			read_voids register sleep stored_attempts take_leases unregister wake writers_open`,
 		"jobs/joblog/sql":              "append trim",
