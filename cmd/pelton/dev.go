@@ -50,6 +50,7 @@ the same user find it by themselves.`,
 	cmd.Flags().StringVar(&binDir, "postgres-bin", "", "`directory` of PostgreSQL's programs (default: looked for)")
 	s.access.flags(cmd.Flags())
 	s.flags(cmd.Flags())
+	a.secretKeyFlag(cmd.Flags())
 	return cmd
 }
 
@@ -70,6 +71,9 @@ func (a *app) runDev(stop *stops, s serving, binDir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stopPrivate(stop.soft, cluster)) }()
+	if err := a.useDevKeys(dir); err != nil {
+		return fmt.Errorf("keys of secrets: %w", err)
+	}
 	failed := make(chan error, 1)
 	watched := make(chan struct{})
 	defer func() { <-watched }()
