@@ -15,6 +15,7 @@ var rooms = []room{
 	overviewRoom,
 	jobsRoom,
 	queuesRoom,
+	accountRoom,
 }
 
 // link is an entry of the navigation.
