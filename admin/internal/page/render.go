@@ -185,11 +185,18 @@ func duration(d time.Duration) string {
 	case d < time.Minute:
 		return strconv.FormatInt(int64(d.Seconds()), 10) + " s"
 	case d < time.Hour:
-		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+		return units(int(d.Minutes()), "min", int(d.Seconds())%60, "s")
 	case d < 24*time.Hour:
-		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+		return units(int(d.Hours()), "h", int(d.Minutes())%60, "min")
 	}
-	return fmt.Sprintf("%d d %d h", int(d.Hours())/24, int(d.Hours())%24)
+	return units(int(d.Hours())/24, "d", int(d.Hours())%24, "h")
+}
+
+func units(large int, name string, small int, smallName string) string {
+	if small == 0 {
+		return fmt.Sprintf("%d %s", large, name)
+	}
+	return fmt.Sprintf("%d %s %d %s", large, name, small, smallName)
 }
 
 // byteCount shows a number of bytes.

@@ -17,6 +17,7 @@ var rooms = []room{
 	flowsRoom,
 	runsRoom,
 	queuesRoom,
+	accountRoom,
 }
 
 // link is an entry of the navigation.
