@@ -70,6 +70,7 @@ CREATE TABLE pelton.flow_run (
 ) WITH (fillfactor = 60);
 CREATE INDEX flow_run_live ON pelton.flow_run (project_id, flow, id) WHERE ended_at IS NULL;
 CREATE INDEX flow_run_flow ON pelton.flow_run (project_id, flow, id DESC);
+CREATE INDEX flow_run_project ON pelton.flow_run (project_id, id DESC);
 CREATE INDEX flow_run_version ON pelton.flow_run (version_id);
 CREATE INDEX flow_run_ended ON pelton.flow_run (ended_at);
 

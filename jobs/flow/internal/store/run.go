@@ -142,12 +142,13 @@ type RunFilter struct {
 	Project, Flow, Status string
 	Before                int64 // with ids below this
 	Live                  bool
-	IDs                   []int64 // nil: all
+	IDs                   []int64  // nil: all
+	Projects              []string // of one of these; nil: of any
 }
 
 // Runs lists runs, the newest first.
 func (s *Store) Runs(ctx context.Context, f RunFilter, limit int) ([]Run, error) {
-	return all[Run](ctx, s, s.Pool, "runs", f.Project, f.Flow, f.Status, f.Before, f.Live, limit, f.IDs)
+	return all[Run](ctx, s, s.Pool, "runs", f.Project, f.Flow, f.Status, f.Before, f.Live, limit, f.IDs, f.Projects)
 }
 
 // Nodes reads the nodes of a run in order.
