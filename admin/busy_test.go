@@ -55,7 +55,7 @@ func newServer(t *testing.T, pool *pgxpool.Pool) *server {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if s.flows, err = flow.NewClient(pool, s.queue, &flow.Config{Logger: quiet(), Observer: s.metrics}); err != nil {
+	if s.flows, err = flow.NewClient(pool, s.queue, &flow.Config{Logger: quiet(), StepObserver: s.metrics}); err != nil {
 		t.Fatal(err)
 	}
 	if s.schedules, err = periodic.NewClient(pool, s.queue, s.flows, &periodic.Config{Logger: quiet(), Observer: s.metrics}); err != nil {

@@ -2,7 +2,7 @@
 //
 // # What it promises
 //
-// [Metrics] counts what the clients of this process do (it is their [jobs.Observer], [flow.Observer] and [periodic.Observer]) and tells, when it is
+// [Metrics] counts what the clients of this process do (it is their [jobs.Observer], [flow.StepObserver] and [periodic.Observer]) and tells, when it is
 // asked, what the database holds. It never makes a run wait: an observed batch costs well under a microsecond a run, some microseconds
 // for the job of a tick, and takes no lock that a scrape holds. The number of series is bounded: see Metrics. docs/metrics.md lists all names.
 //

@@ -6,7 +6,7 @@ import (
 	"github.com/peltonq/pelton/jobs/flow"
 )
 
-var _ flow.Observer = (*Metrics)(nil)
+var _ flow.StepObserver = (*Metrics)(nil)
 
 // flowMetrics are what this process does to flows.
 type flowMetrics struct {

@@ -79,7 +79,7 @@ func (e *endpoint) listenOn(pool *pgxpool.Pool, a *app, s serving, by clients, a
 // observer is told what the clients do.
 type observer interface {
 	jobs.Observer
-	flow.Observer
+	flow.StepObserver
 	periodic.Observer
 }
 

@@ -36,7 +36,7 @@ func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) 
 	var cancel []int64
 	var l *loaded
 	var stats *StepStats
-	taken, began := 0, time.Now()
+	taken, ended, began := 0, false, time.Now()
 	err = e.c.store.Tx(ctx, func(tx pgx.Tx) error {
 		run, now, err := e.c.store.TryLock(ctx, tx, id)
 		if errors.Is(err, ErrNotFound) {
@@ -59,7 +59,7 @@ func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) 
 			return err
 		}
 		cancel = s.jobsOf(s.effects.Cancel)
-		taken = len(reports)
+		taken, ended = len(reports), s.effects.Ended
 		stats = s.told(&run, taken)
 		return e.c.store.DeleteReports(ctx, tx, reports)
 	})
@@ -67,12 +67,15 @@ func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) 
 		e.memory.forget(id) // it may be ahead of the rows
 		return false, err
 	}
+	if ended {
+		e.tellEnded(l)
+	}
 	if moved {
 		l.run.Step++
 		e.memory.keep(l)
 		e.head.moved(taken)
 		stats.Took = time.Since(began)
-		e.c.config.Observer.Stepped(stats)
+		e.c.config.StepObserver.Stepped(stats)
 	}
 	if len(cancel) > 0 {
 		e.cancel(ctx, cancel)

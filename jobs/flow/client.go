@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/flow/follow"
 	"github.com/peltonq/pelton/jobs/flow/internal/draft"
 	"github.com/peltonq/pelton/jobs/flow/internal/param"
 	"github.com/peltonq/pelton/jobs/flow/internal/store"
@@ -54,6 +55,9 @@ type Config struct {
 	// starts no schedule.
 	CheckTrigger func(expression string) error
 
+	// Observer follows runs from their creation to their end: package jobs/trace. May be nil.
+	Observer follow.Observer
+
 	// Kinds are job kinds that nodes may have beside those that live executors work.
 	Kinds []string
 
@@ -65,8 +69,8 @@ type Config struct {
 	// down is checked by a push, what parameters say when the node starts. Default to 1G and 2G.
 	MaxXms, MaxXmx string
 
-	// Observer is told of steps, for metrics. May be nil.
-	Observer Observer
+	// StepObserver is told of the engine's steps, for metrics. May be nil.
+	StepObserver StepObserver
 
 	// Retention is how long ended runs are kept. Defaults to 30 days.
 	Retention time.Duration
@@ -117,8 +121,8 @@ func (c *Config) withDefaults() {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	if c.Observer == nil {
-		c.Observer = noObserver{}
+	if c.StepObserver == nil {
+		c.StepObserver = noObserver{}
 	}
 	c.MaxXms, c.MaxXmx = cmp.Or(c.MaxXms, "1G"), cmp.Or(c.MaxXmx, "2G")
 	if c.Retention == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/peltonq/pelton/jobs/flow/internal/store"
 )
 
-// Observer is told what an engine does, on the goroutine that does it: it must be quick and must not block.
-type Observer interface {
+// StepObserver is told what an engine does, on the goroutine that does it: it must be quick and must not block.
+type StepObserver interface {
 	// Stepped is called after a step of a run was committed. s is only valid during the call.
 	Stepped(s *StepStats)
 }
