@@ -296,7 +296,7 @@ func TestMetricsOfWhatOneMayRead(t *testing.T) {
 	exec(t, pool, `GRANT USAGE ON SCHEMA pelton TO pelton_metrics_test`)
 	exec(t, pool, `GRANT SELECT ON ALL TABLES IN SCHEMA pelton TO pelton_metrics_test`)
 	exec(t, pool, `GRANT SELECT ON ALL SEQUENCES IN SCHEMA pelton TO pelton_metrics_test`)
-	exec(t, pool, `REVOKE SELECT ON pelton.schedule_due FROM pelton_metrics_test`)
+	exec(t, pool, `REVOKE SELECT ON pelton.schedule_due, pelton.flow_run FROM pelton_metrics_test`)
 	config := pool.Config()
 	config.ConnConfig.RuntimeParams["role"] = "pelton_metrics_test"
 	limited, err := pgxpool.NewWithConfig(t.Context(), config)
@@ -308,8 +308,10 @@ func TestMetricsOfWhatOneMayRead(t *testing.T) {
 	waitValue(t, m, 1, "pelton_up")
 	waitValue(t, m, 0, "pelton_jobs_parked")
 	all := gather(t, m)
-	if all["pelton_schedules"] != nil {
-		t.Error("schedules were read")
+	for _, name := range []string{"pelton_schedules", "pelton_flow_runs", "pelton_flow_nodes"} {
+		if all[name] != nil {
+			t.Errorf("%s was read", name)
+		}
 	}
 	if all["pelton_table_size_bytes"] == nil {
 		t.Error("sizes were not read")

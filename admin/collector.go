@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -29,10 +31,10 @@ const (
 	countDead = 10_000
 	// sampleRuns is how many taken runs are looked up; of more, the queues are estimated.
 	sampleRuns = 10_000
-	// rest is how many times as long as a reading took it serves at least, of two parts, and restSeldom that of what changes slowly: together they take at
+	// rest is how many times as long as a reading took it serves at least, of two parts, and restSeldom of two that change slowly: together they take at
 	// most a twentieth of one connection.
 	rest       = 50
-	restSeldom = 100
+	restSeldom = 200
 	// seldom is how many times as long as other readings those of what changes slowly are kept: a minute by default.
 	seldom = 12
 )
@@ -76,7 +78,8 @@ func newCollector(pool *pgxpool.Pool, config MetricsConfig) *collector {
 	c.parts = []*part{
 		{what: "the queue", keep: config.Keep, rest: rest, read: c.readQueue},
 		{what: "flows and schedules", keep: config.Keep, rest: rest, read: c.readHeads},
-		{what: "nodes and sizes", keep: seldom * config.Keep, rest: restSeldom, read: c.readSeldom},
+		{what: "nodes of flows", keep: seldom * config.Keep, rest: restSeldom, read: c.readNodes},
+		{what: "sizes", keep: seldom * config.Keep, rest: restSeldom, read: c.readSizes},
 	}
 	return c
 }
@@ -122,15 +125,24 @@ func (c *collector) renew(p *part) {
 	values := readings{}
 	err := p.read(ctx, values)
 	switch {
-	case err != nil && !p.failed:
-		c.log.Warn("metrics: "+p.what+" could not be read; trying again", "error", err) //nolint:sloglint // one of three
-	case err == nil && p.failed:
-		c.log.Info("metrics: " + p.what + " can be read again") //nolint:sloglint // one of three
+	case err != nil && p.failed:
+	case lacksRight(err) && p != c.parts[0]: // a worker's role may not read flows, and need not
+		c.log.Info("metrics: the database role may not read this part: it is left out", "part", p.what)
+	case err != nil:
+		c.log.Warn("metrics: a part of the database could not be read; trying again", "part", p.what, "error", err)
+	case p.failed:
+		c.log.Info("metrics: the part can be read again", "part", p.what)
 	}
 	if p.failed = err != nil; p.failed {
 		values = nil
 	}
 	p.values, p.until = values, time.Now().Add(max(p.keep, time.Duration(p.rest)*time.Since(began)))
+}
+
+// lacksRight tells whether an error says that the role may not read something.
+func lacksRight(err error) bool {
+	refusal, is := errors.AsType[*pgconn.PgError](err)
+	return is && refusal.Code == "42501"
 }
 
 // readings are values by gauge and label.
@@ -227,15 +239,16 @@ func (c *collector) readHeads(ctx context.Context, to readings) error {
 	})
 }
 
-// readSeldom reads what changes slowly, or takes longer.
-func (c *collector) readSeldom(ctx context.Context, to readings) error {
+// readNodes counts the nodes of live runs.
+func (c *collector) readNodes(ctx context.Context, to readings) error {
 	for _, status := range nodeStatuses() {
 		c.add(to, "nodes", status, 0)
 	}
-	err := c.within(ctx, true, func(tx pgx.Tx) error { return c.readRows(ctx, tx, to, "nodes", int64(countUpTo)) })
-	if err != nil {
-		return err
-	}
+	return c.within(ctx, true, func(tx pgx.Tx) error { return c.readRows(ctx, tx, to, "nodes", int64(countUpTo)) })
+}
+
+// readSizes asks how much lies on disk.
+func (c *collector) readSizes(ctx context.Context, to readings) error {
 	return c.within(ctx, false, func(tx pgx.Tx) error { return c.readRows(ctx, tx, to, "sizes") })
 }
 
