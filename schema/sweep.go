@@ -32,6 +32,7 @@ func (p *pass) sweep(ctx context.Context) error {
 		{"executor", "sweep_executor", keep.Jobs},
 		{"floor", "sweep_floor", time.Hour},
 		{"job_sleeper", "sweep_sleeper", time.Minute},
+		{"queue_tally", "sweep_tally", 48 * time.Hour},
 		{tableTick, "sweep_tick", keep.Ticks},
 		{"schedule_backfill", "sweep_backfill", keep.Ticks},
 		{"flow_sla_miss", "sweep_sla_miss", keep.Ticks},

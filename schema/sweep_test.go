@@ -46,6 +46,8 @@ func TestSweep(t *testing.T) {
 		`INSERT INTO pelton.schedule_backfill (schedule_id, ended_at, from_at, to_at, decided, total, only_missed, created_by)
 			SELECT id, now() - b.ago, now(), now(), now(), 1, true, b.name
 			FROM pelton.schedule, (VALUES ('keep', NULL), ('keep', interval '1 h'), ('x', interval '5 h')) b(name, ago)`,
+		`INSERT INTO pelton.queue_tally SELECT date_trunc('minute', now()) - n * interval '1 hour', CASE WHEN n < 48 THEN 'keep' ELSE 'x' END, 1, 0, 0, 0, '{}'
+			FROM generate_series(45, 50) n`,
 		`INSERT INTO pelton.job_sleeper (line, executor, at) VALUES ('a', 1, now() - interval '2 min'), ('keep', 1, now())`,
 	} {
 		mustExec(t, pool, sql)
@@ -67,6 +69,7 @@ func TestSweep(t *testing.T) {
 		"executor":       {2, 3, "name = 'keep'"},
 		"floor":          {2, 2, "settled = 2"},
 		"job_sleeper":    {1, 1, "line = 'keep'"},
+		"queue_tally":    {3, 3, "queue = 'keep'"},
 		"flow_sla_miss":  {1, 1, "detail = 'keep'"},
 		"alert_mute":     {1, 2, "rule = 'keep'"},
 		"api_request":    {1, 1, "key = 'keep'"},

@@ -13,7 +13,7 @@ const (
 	maxFollowPause = 2 * time.Second
 )
 
-// Follow is Read that goes on as the run prints more: it looks again after 0.1 s, up to 2 s while nothing comes, and ends
+// Follow is Read that goes on as the run prints more: it looks again after 0.1 s, up to 2 s (Options.Pause) while nothing comes, and ends
 // after the first look that was begun when ended had said that the run is over. If the executor waits for Run.Close before
 // it records the end of a run, nothing is missed. When ctx ends, so does the sequence, with its cause as an error.
 func Follow(ctx context.Context, db DB, schema string, jobID int64, run int, opts Options,
@@ -35,6 +35,10 @@ func Follow(ctx context.Context, db DB, schema string, jobID int64, run int, opt
 }
 
 func (r *reader) follow(ctx context.Context, ended func(context.Context) (bool, error), yield func(Chunk, error) bool) {
+	longest := maxFollowPause
+	if r.opts.Pause > 0 {
+		longest = r.opts.Pause
+	}
 	for pause := minFollowPause; ; {
 		last, err := ended(ctx)
 		if err != nil {
@@ -52,6 +56,6 @@ func (r *reader) follow(ctx context.Context, ended func(context.Context) (bool, 
 			yield(Chunk{}, context.Cause(ctx))
 			return
 		}
-		pause = min(2*pause, maxFollowPause)
+		pause = min(2*pause, longest)
 	}
 }

@@ -34,6 +34,9 @@ type Options struct {
 	After   int64  // only chunks with larger ids
 	Head    Limit  // only the beginning, of the chosen streams together
 	Tail    Limit  // only the end; not together with Head
+
+	// Pause is the longest time between two looks of Follow. Defaults to 2 s.
+	Pause time.Duration
 }
 
 // Limit is a number of bytes or of lines, whichever is reached first; zero fields do not limit.

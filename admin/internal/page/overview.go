@@ -1,16 +1,29 @@
 package page
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"html/template"
 	"maps"
 	"net/http"
 	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/peltonq/pelton/internal/sqlfile"
 )
 
 var overviewRoom = room{Name: "Overview", Path: "/", Mount: func(p *Page) {
 	p.get("/{$}", checksItself, p.showOverview)
-	p.live("/live/overview", viewer, func(*http.Request) (part, error) {
-		return part{Page: "overview", Name: "figures", Load: func(ctx context.Context) (any, error) { return p.overview(ctx) }}, nil
+	p.live("/live/overview", viewer, func(r *http.Request) (part, error) {
+		w := windowOf(r)
+		return part{
+			Key: "overview " + w.Name, Page: "overview", Name: "figures", Every: 3 * time.Second,
+			Load: func(ctx context.Context) (any, error) { return p.overview(ctx, w) },
+		}, nil
 	})
 }}
 
@@ -26,39 +39,224 @@ type QueueGauges struct {
 	Oldest         float64 // seconds that the oldest job in the line has waited
 }
 
+// window is a time that charts show.
+type window struct {
+	Name string
+	Long time.Duration
+	Step time.Duration
+}
+
+var windows = []window{{"hour", time.Hour, time.Minute}, {"day", 24 * time.Hour, 20 * time.Minute}}
+
+// windowOf is the window that a request asks for.
+func windowOf(r *http.Request) window {
+	for _, w := range windows {
+		if w.Name == r.URL.Query().Get("window") {
+			return w
+		}
+	}
+	return windows[0]
+}
+
+// history is how the runs of a queue ended in a window, step by step.
+type history struct {
+	Completed, Failed, Cancelled, Discarded []float64
+	Waits                                   [][]int64
+}
+
+func newHistory(steps int) *history {
+	zero := func() []float64 { return make([]float64, steps) }
+	return &history{zero(), zero(), zero(), zero(), make([][]int64, steps)}
+}
+
+func (h *history) add(other *history) {
+	for i := range h.Completed {
+		h.Completed[i] += other.Completed[i]
+		h.Failed[i] += other.Failed[i]
+		h.Cancelled[i] += other.Cancelled[i]
+		h.Discarded[i] += other.Discarded[i]
+		h.Waits[i] = addCounts(h.Waits[i], other.Waits[i])
+	}
+}
+
+func (h *history) layers() []layer {
+	return []layer{
+		{"good", "completed", h.Completed}, {"off", "cancelled", h.Cancelled}, {"warns", "failed, to be retried", h.Failed}, {"bad", "discarded", h.Discarded},
+	}
+}
+
+// p95 is the wait of 95 of 100 runs, in all and step by step, in seconds.
+func (h *history) p95() (all float64, known bool, steps []float64) {
+	var total []int64
+	for _, counts := range h.Waits {
+		value, _ := percentile(0.95, counts)
+		steps = append(steps, value)
+		total = addCounts(total, counts)
+	}
+	all, known = percentile(0.95, total)
+	return all, known, steps
+}
+
+// charts are the histories of all queues in a window.
+type charts struct {
+	From, To time.Time
+	Queues   map[string]*history
+}
+
+// chartCache keeps the charts of a window for a while: their table changes once a minute.
+type chartCache struct {
+	mu    sync.Mutex
+	until map[string]time.Time
+	kept  map[string]charts
+}
+
+// chartsKeep is how long charts are kept at least.
+const chartsKeep = 10 * time.Second
+
+func (p *Page) charts(ctx context.Context, w window) (charts, error) {
+	c := &p.chartCache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	began := time.Now()
+	if began.Before(c.until[w.Name]) {
+		return c.kept[w.Name], nil
+	}
+	found, err := p.readCharts(ctx, w, began)
+	if err != nil {
+		return charts{}, err
+	}
+	if c.kept == nil {
+		c.kept, c.until = map[string]charts{}, map[string]time.Time{}
+	}
+	c.kept[w.Name], c.until[w.Name] = found, time.Now().Add(max(chartsKeep, liveRest*time.Since(began)))
+	return found, nil
+}
+
+func (p *Page) readCharts(ctx context.Context, w window, now time.Time) (charts, error) {
+	to := now.UTC().Truncate(time.Minute).Add(time.Minute)
+	steps := int(w.Long / w.Step)
+	found := charts{From: to.Add(-w.Long), To: to, Queues: map[string]*history{}}
+	type row struct {
+		Queue                                   string
+		Step                                    int32
+		Completed, Failed, Cancelled, Discarded int64
+		Waits                                   []int64
+	}
+	err := p.read(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		rows, err := sqlfile.Rows(ctx, p.sql, tx, pgx.RowToStructByPos[row], "queue_charts", found.From, found.To, int32(w.Step/time.Second))
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if r.Step < 0 || int(r.Step) >= steps {
+				continue
+			}
+			h, ok := found.Queues[r.Queue]
+			if !ok {
+				h = newHistory(steps)
+				found.Queues[r.Queue] = h
+			}
+			h.Completed[r.Step], h.Failed[r.Step] = float64(r.Completed), float64(r.Failed)
+			h.Cancelled[r.Step], h.Discarded[r.Step], h.Waits[r.Step] = float64(r.Cancelled), float64(r.Discarded), r.Waits
+		}
+		return nil
+	})
+	return found, err
+}
+
 // overview is what the overview shows.
 type overview struct {
 	Gauges
 
+	Window         window
+	Windows        []window
 	Ready, Running float64
+	Ended, Failed  float64
 	Lines          []overviewLine
+	Throughput     template.HTML
+	Waits          template.HTML
+	Layers         []layer
 }
 
 type overviewLine struct {
 	Queue string
 	QueueGauges
+
+	Rate   float64 // runs that ended in a minute, of the last five whole ones
+	Ended  float64 // in the window
+	Failed float64
+	P95    float64 // in seconds
+	Waited bool    // there is a P95
+	Spark  template.HTML
+	Waits  template.HTML
 }
 
-func (p *Page) overview(context.Context) (overview, error) {
+// Share is how many of a hundred runs failed.
+func (l overviewLine) Share() float64 { return l.Failed / l.Ended * 100 }
+
+func (p *Page) overview(ctx context.Context, w window) (overview, error) {
 	gauges, err := p.config.Gauges()
 	if err != nil {
 		return overview{}, err
 	}
-	o := overview{Gauges: gauges}
-	for _, queue := range slices.Sorted(maps.Keys(gauges.Queues)) {
-		g := gauges.Queues[queue]
-		o.Ready, o.Running = o.Ready+g.Ready, o.Running+g.Running
-		o.Lines = append(o.Lines, overviewLine{queue, g})
+	drawn, err := p.charts(ctx, w)
+	if err != nil {
+		return overview{}, err
 	}
+	o := overview{Gauges: gauges, Window: w, Windows: windows}
+	names := map[string]bool{}
+	for queue := range gauges.Queues {
+		names[queue] = true
+	}
+	for queue := range drawn.Queues {
+		names[queue] = true
+	}
+	all := newHistory(int(w.Long / w.Step))
+	for _, queue := range slices.Sorted(maps.Keys(names)) {
+		h := cmp.Or(drawn.Queues[queue], newHistory(int(w.Long/w.Step)))
+		all.add(h)
+		line := newLine(queue, gauges.Queues[queue], h, w)
+		o.Ready, o.Running = o.Ready+line.Ready, o.Running+line.Running
+		o.Ended, o.Failed = o.Ended+line.Ended, o.Failed+line.Failed
+		o.Lines = append(o.Lines, line)
+	}
+	o.Layers = all.layers()
+	unit := fmt.Sprintf("runs in %s", duration(w.Step))
+	o.Throughput = bars(fmt.Sprintf("Runs that ended in the last %s, by outcome: %.0f, of which %.0f failed", w.Name, o.Ended, o.Failed), o.Layers,
+		func(most float64) string { return count(most) + " " + unit }, drawn.From, drawn.To)
+	p95, _, steps := all.p95()
+	o.Waits = bars(fmt.Sprintf("Wait of 95 of 100 runs for a slot in the last %s: %s", w.Name, seconds(p95)),
+		[]layer{{"runs", "wait", steps}}, seconds, drawn.From, drawn.To)
 	return o, nil
 }
+
+func newLine(queue string, gauges QueueGauges, h *history, w window) overviewLine {
+	l := overviewLine{Queue: queue, QueueGauges: gauges}
+	perStep := make([]float64, len(h.Completed))
+	for i := range perStep {
+		perStep[i] = h.Completed[i] + h.Failed[i] + h.Cancelled[i] + h.Discarded[i]
+	}
+	l.Ended, l.Failed = sum(perStep), sum(h.Failed)+sum(h.Discarded)
+	if w.Step == time.Minute {
+		l.Rate = sum(lasting(perStep[:len(perStep)-1], 5)) / 5
+	} else {
+		l.Rate = l.Ended / w.Long.Minutes()
+	}
+	var steps []float64
+	l.P95, l.Waited, steps = h.p95()
+	l.Spark = spark(fmt.Sprintf("%.0f runs ended, %.0f failed", l.Ended, l.Failed), h.layers())
+	l.Waits = spark("wait of 95 of 100 runs, at most "+seconds(slices.Max(steps)), []layer{{"runs", "wait", steps}})
+	return l
+}
+
+func seconds(s float64) string { return duration(time.Duration(s * float64(time.Second))) }
 
 // showOverview shows who may see only some projects where those are.
 func (p *Page) showOverview(w http.ResponseWriter, r *http.Request) error {
 	if viewer(r.Context()) != nil {
 		return p.render(w, r, "welcome", "Pelton", nil)
 	}
-	o, err := p.overview(r.Context())
+	o, err := p.overview(r.Context(), windowOf(r))
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,9 @@ type Page struct {
 	parts  *http.ServeMux
 	hub    *hub
 	slots  chan struct{} // of reads at once
-	routes []string      // patterns of all routes, for tests
+
+	chartCache chartCache
+	routes     []string // patterns of all routes, for tests
 }
 
 // readsAtOnce bounds the database's connections that pages take together; further reads wait.

@@ -13,6 +13,7 @@ type room struct {
 // rooms are all there are, in the order of the navigation. A new one is a file and a line here.
 var rooms = []room{
 	overviewRoom,
+	jobsRoom,
 	queuesRoom,
 }
 

@@ -16,7 +16,7 @@ func visible(text []byte) []byte {
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRune(text[i:])
 		switch {
-		case r == utf8.RuneError && n == 1:
+		case r == utf8.RuneError:
 			out = utf8.AppendRune(out, utf8.RuneError)
 		case r == '\r' && i+1 < len(text) && text[i+1] == '\n':
 			// an end of line

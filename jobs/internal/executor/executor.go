@@ -60,6 +60,8 @@ type Executor struct {
 	lifeline lifeline         // of the heartbeat
 	beatNow  chan struct{}
 	poller   *service.Service
+	tally    tally
+	tallies  *service.Service // stores what was counted
 
 	mu       sync.Mutex
 	stopping context.CancelCauseFunc // ends claiming
@@ -81,6 +83,7 @@ func New(st *store.Store, config Config) *Executor {
 	}
 	e.upkeep = service.New(e.beat)
 	e.poller = service.New(e.poll)
+	e.tallies = service.New(e.storeTallies)
 	return e
 }
 
@@ -102,6 +105,7 @@ func (e *Executor) Start(ctx context.Context) error {
 	e.config.Marks.Use(e.lines()...)
 	e.upkeep.Start(base)
 	e.poller.Start(base)
+	e.tallies.Start(base)
 	e.finish.start(base)
 	var claims sync.WaitGroup
 	for _, q := range e.queues {
@@ -121,11 +125,13 @@ func (e *Executor) drain(ctx context.Context, claims *sync.WaitGroup) {
 	}
 	e.finish.stop() //nolint:contextcheck // the finisher has had its context since it started
 	e.poller.Stop()
+	e.tallies.Stop()
 	e.upkeep.Stop()
 	e.lifeline.close(ctx)
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	e.handBackRest(ctx)
+	e.storeTally(ctx)
 	if err := e.store.Unregister(ctx, e.id.Load()); err != nil {
 		e.log.WarnContext(ctx, "executor could not say goodbye; its row will be found dead", "error", err)
 	}

@@ -270,6 +270,7 @@ func (f *finisher) after(batch []*Task, refused map[*Task]bool, took time.Durati
 	if err := c.settle(f.ctx, f.e); err != nil {
 		f.e.log.WarnContext(f.ctx, "clean up after results; the sweeper will", "error", err)
 	}
+	f.e.tally.count(batch, refused)
 	f.e.config.OnFinish(batch, refused, took)
 }
 

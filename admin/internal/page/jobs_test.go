@@ -1,0 +1,360 @@
+package page_test
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/peltonq/pelton/admin/internal/look"
+	"github.com/peltonq/pelton/admin/internal/page/pagetest"
+	"github.com/peltonq/pelton/jobs"
+)
+
+// evil is what must never be on a page as it is.
+const evil = `"><script>alert(1)</script><img src=x onerror=alert(2)>'{{.}}` + "\u202e\x1b[31m\u2028"
+
+func checkEscaped(t *testing.T, what string, a pagetest.Answer) {
+	t.Helper()
+	for _, bad := range []string{"<script>alert", "<img src=x", "\u202e", "\x1b", "\u2028", "\x00"} {
+		if strings.Contains(a.Body, bad) {
+			t.Errorf("%s has %q: %s", what, bad, a.Body)
+		}
+	}
+}
+
+func TestJobs(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{Jobs: pagetest.Working()})
+	good := s.Insert(pagetest.Task{Note: "needle-1", Output: "42"}, &river.InsertOpts{Tags: []string{"red", "blue"}})
+	bad := s.Insert(pagetest.Task{Note: "needle-2", Fail: "no luck"}, &river.InsertOpts{MaxAttempts: 1, Queue: "mail"})
+	later := s.Insert(pagetest.Task{Note: "needle-3"}, &river.InsertOpts{ScheduledAt: time.Now().Add(time.Hour), Queue: "mail"})
+	again := s.Insert(pagetest.Task{Fail: "not yet"}, nil)
+	runs := s.Insert(pagetest.Task{Wait: true}, nil)
+	parked := s.Insert(pagetest.Task{Note: "needle-4"}, &river.InsertOpts{Pending: true})
+	s.WaitState(good, rivertype.JobStateCompleted)
+	s.WaitState(bad, rivertype.JobStateDiscarded)
+	s.WaitState(again, rivertype.JobStateRetryable)
+	s.WaitState(runs, rivertype.JobStateRunning)
+	if err := s.Jobs.QueuePause(t.Context(), "default", nil); err != nil {
+		t.Fatal(err)
+	}
+	other, err := s.Jobs.Insert(t.Context(), jobs.RawArgs{JobKind: "strange", JSON: []byte(`{"a": "x'; DROP TABLE pelton.job; --"}`)}, &river.InsertOpts{Queue: "idle"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]int64{"good": good, "bad": bad, "later": later, "again": again, "runs": runs, "parked": parked, "other": other.Job.ID}
+	viewer := s.As("viewer")
+	for query, want := range map[string][]string{
+		"": {"good", "bad", "later", "again", "runs", "parked", "other"}, "state=completed": {"good"}, "state=discarded": {"bad"}, "state=scheduled": {"later"},
+		"state=retryable": {"again"}, "state=running": {"runs"}, "state=pending": {"parked"}, "state=available": {"other"},
+		"state=completed&state=running": {"good", "runs"}, "state=scheduled,pending": {"later", "parked"}, "state=cancelled": {},
+		"kind=strange": {"other"}, "queue=mail": {"bad", "later"}, "queue=mail&state=scheduled": {"later"}, "tag=red": {"good"}, "tag=red,blue": {"good"},
+		"tag=red,green": {}, "args=needle-3": {"later"}, "args=needle-&state=completed,pending": {"good", "parked"}, "args=needle%25": {},
+		"since=1h": {"good", "bad", "later", "again", "runs", "parked", "other"}, "until=1h": {}, "since=2020-01-01&until=2020-01-02": {},
+		fmt.Sprintf("id=%d,%d", good, later): {"good", "later"}, "args=" + url.QueryEscape("x'; DROP TABLE"): {"other"},
+		"kind=" + url.QueryEscape("' OR 1=1 --"): {}, "queue=" + url.QueryEscape(`\'; SELECT`): {}, "tag=" + url.QueryEscape(`{red}"`): {},
+		"args=" + url.QueryEscape(evil): {}, "args=%25&args=_": {},
+	} {
+		a := viewer.Want(200, "/jobs?"+query)
+		checkEscaped(t, query, a)
+		for name, id := range all {
+			wanted := false
+			for _, w := range want {
+				wanted = wanted || w == name
+			}
+			if shown := strings.Contains(a.Body, fmt.Sprintf(`href="/jobs/%d"`, id)); shown != wanted {
+				t.Errorf("/jobs?%s: %s is shown: %v", query, name, shown)
+			}
+		}
+	}
+	for _, query := range []string{
+		"state=strange", "since=yesterday", "until=x", "id=abc", "id=-1", "after=x", "kind=a%00b", "args=" + strings.Repeat("x", 2000), "tag=" + strings.Repeat("x", 2000),
+	} {
+		viewer.Want(400, "/jobs?"+query)
+	}
+	viewer.Want(200, "/jobs", "which is all there is", "UTC")
+
+	path := func(id int64, rest string) string { return fmt.Sprintf("/jobs/%d%s", id, rest) }
+	viewer.Want(200, path(good, ""), "completed", "result", "&#34;42&#34;", "Timeline of 1 runs", `href="/jobs?tag=red"`)
+	viewer.Want(200, path(bad, ""), "discarded", "no luck", "1 of 1")
+	viewer.Want(200, path(again, ""), "retryable", "errored", "again at")
+	viewer.Want(404, path(1, ""), "there is no job 1")
+	viewer.Want(404, "/jobs/x")
+	viewer.Want(404, "/jobs/-1")
+	viewer.Want(400, path(good, "?before=x"))
+	if a := viewer.Want(200, path(again, "?before=1")); strings.Contains(a.Body, "not yet</bdi>") {
+		t.Error("runs before the first")
+	}
+	a := viewer.Want(200, path(good, "/text/args"), `{"output":"42","note":"needle-1"}`)
+	if !strings.HasPrefix(a.Header.Get("Content-Type"), "text/plain") || !strings.HasPrefix(a.Header.Get("Content-Disposition"), "attachment") {
+		t.Errorf("args: %v", a.Header)
+	}
+	viewer.Want(404, path(good, "/text/password"))
+
+	if a := viewer.Want(200, path(later, "")); strings.Contains(a.Body, `/cancel"`) || strings.Contains(a.Body, `/retry"`) || strings.Contains(a.Body, "/delete") {
+		t.Error("a viewer sees buttons")
+	}
+	operator, admin := s.As("operator"), s.As("admin")
+	if a := operator.Want(200, path(later, ""), path(later, "/cancel"), path(later, "/retry")); strings.Contains(a.Body, "/delete") {
+		t.Error("an operator may delete")
+	}
+	operator.WantPost(303, path(later, "/cancel"), nil, "The job is cancelled.")
+	operator.WantPost(303, path(later, "/cancel"), nil, "The job is cancelled.")
+	operator.WantPost(303, path(later, "/retry"), nil, "The job is available.")
+	operator.WantPost(303, path(good, "/cancel"), nil, "has ended already: it is completed")
+	operator.WantPost(404, "/jobs/1/retry", nil)
+	admin.WantPost(409, path(runs, "/delete"), nil, "the job runs")
+	operator.WantPost(303, path(runs, "/cancel"), nil)
+	s.WaitState(runs, rivertype.JobStateCancelled)
+	operator.WantPost(403, path(parked, "/delete"), nil)
+	admin.Want(200, path(parked, "/delete"), "removed for good", "<button class=\"danger\">Delete the job</button>")
+	admin.WantPost(303, path(parked, "/delete"), nil, "is deleted")
+	viewer.Want(404, path(parked, ""))
+	entries, err := s.Jobs.AuditList(t.Context(), &jobs.AuditListParams{Action: "job.delete"})
+	if err != nil || len(entries) != 1 || entries[0].Actor != "admin" {
+		t.Errorf("audit: %+v, %v", entries, err)
+	}
+}
+
+// Whatever is stored of a job is escaped wherever it is shown.
+func TestJobsAreEscaped(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{Jobs: pagetest.Working()})
+	id := s.Insert(pagetest.Task{Note: evil, Output: evil, Print: evil + "\n", Warn: evil + "\xff\n", Panic: evil},
+		&river.InsertOpts{MaxAttempts: 1, Metadata: []byte(`{"x": "<script>alert(3)</script>\u202e"}`)})
+	s.WaitState(id, rivertype.JobStateDiscarded)
+	s.Exec(`UPDATE pelton.job SET kind = 'kind ' || $2, tags = ARRAY['tag ' || $2] WHERE id = $1`, id, evil)
+	s.Exec(`UPDATE pelton.executor SET name = 'name ' || $1, host = $1`, evil)
+	viewer := s.As("viewer")
+	for path, shows := range map[string]string{
+		"/jobs": "kind &#34;&gt;&lt;script&gt;", "/jobs?tag=" + url.QueryEscape(evil): "value=\"&#34;&gt;&lt;script&gt;",
+		"/jobs?args=" + url.QueryEscape(evil): "&lt;script&gt;", fmt.Sprintf("/jobs/%d", id): "\u241b[31m", fmt.Sprintf("/live/jobs/%d", id): "⟦U+202E⟧",
+		fmt.Sprintf("/jobs/%d/log", id): "&lt;script&gt;alert(1)", fmt.Sprintf("/jobs/%d/log?q=script", id): "&lt;script&gt;alert(1)",
+		fmt.Sprintf("/jobs/%d/log?q=%s", id, url.QueryEscape(evil)): "lines with",
+	} {
+		checkEscaped(t, path, viewer.Want(200, path, shows))
+	}
+	a := viewer.Want(200, fmt.Sprintf("/jobs/%d/log/download?stream=o", id), evil)
+	if a.Header.Get("Content-Type") != "application/octet-stream" || !strings.HasPrefix(a.Header.Get("Content-Disposition"), "attachment; filename=job-") {
+		t.Errorf("download: %v", a.Header)
+	}
+	if a := viewer.Get("/jobs?state=" + url.QueryEscape(evil)); a.Status != 400 {
+		t.Errorf("state: %d", a.Status)
+	} else {
+		checkEscaped(t, "a fault", a)
+	}
+}
+
+// The list goes on page by page, and misses none.
+func TestJobsPaging(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{})
+	s.Exec(`INSERT INTO pelton.job (id, kind, args, created_at)
+		SELECT pelton.id_at(now() - n * interval '3 minutes') + n, 'k' || n % 3, '{}', now() - n * interval '3 minutes' FROM generate_series(1, 240) n`)
+	s.Exec(`INSERT INTO pelton.job_parked (job_id) SELECT id FROM pelton.job`)
+	viewer := s.As("viewer")
+	for _, query := range []string{"kind=k1", "kind=k1&state=pending", "kind=k1&state=pending,completed"} {
+		seen := map[string]bool{}
+		path := "/jobs?" + query
+		for range 10 {
+			a := viewer.Want(200, path)
+			for _, part := range strings.Split(a.Body, `<th scope="row" class="mono"><a href="/jobs/`)[1:] {
+				id, _, _ := strings.Cut(part, `"`)
+				if seen[id] {
+					t.Errorf("%s shows %s twice", query, id)
+				}
+				seen[id] = true
+			}
+			_, rest, more := strings.Cut(a.Body, `rel="next"`)
+			_ = rest
+			before, _, _ := strings.Cut(a.Body, `" rel="next"`)
+			if !more {
+				break
+			}
+			path = strings.ReplaceAll(before[strings.LastIndex(before, `href="`)+6:], "&amp;", "&")
+		}
+		if len(seen) != 80 {
+			t.Errorf("%s shows %d jobs, want 80", query, len(seen))
+		}
+	}
+}
+
+func TestLog(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{Jobs: pagetest.Working()})
+	viewer := s.As("viewer")
+	id := s.Insert(pagetest.Task{Wait: true}, nil)
+	s.WaitState(id, rivertype.JobStateRunning)
+	path := fmt.Sprintf("/jobs/%d/log", id)
+	a := viewer.Want(200, path, "data-follow=")
+	_, rest, _ := strings.Cut(a.Body, `data-follow="`)
+	follow, _, _ := strings.Cut(rest, `"`)
+	events := viewer.Stream(strings.ReplaceAll(follow, "&amp;", "&"))
+	var text strings.Builder
+	limit := time.After(pagetest.Patience)
+	for over := false; !over; {
+		select {
+		case e, ok := <-events:
+			if !ok {
+				t.Fatal("the stream ended without a word")
+			}
+			over = e.Name == "over"
+			if e.Name == "more" && text.Len() == 0 {
+				if _, err := s.Jobs.JobCancel(t.Context(), id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			text.WriteString(e.Data)
+		case <-limit:
+			t.Fatal("nothing came")
+		}
+	}
+	if !strings.Contains(text.String(), "step 5\n") || !strings.HasSuffix(text.String(), "end") {
+		t.Errorf("followed: %q", text.String())
+	}
+	viewer.Want(200, path, "step 1\n")
+	viewer.Want(200, path+"?q=STEP+1", "step 1")
+	for _, query := range []string{"?run=x", "?run=0", "?stream=x", "?charset=klingon", "?after=x", "?before=-1", "?to=noon"} {
+		viewer.Want(400, path+query)
+	}
+	viewer.Want(200, path+"?run=7", "Nothing was printed")
+}
+
+// A long log opens at its end, and is paged, jumped and searched by position; each page is small.
+func TestLongLog(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{})
+	viewer := s.As("viewer")
+	s.Exec(`INSERT INTO pelton.job (id, kind, args, created_at) VALUES (pelton.id_at(now() - interval '1 hour'), 'k', '{}', now() - interval '1 hour')`)
+	s.Exec(`INSERT INTO pelton.job_attempt (job_id, run, outcome, attempt) SELECT id, 1, 'completed', 1 FROM pelton.job`)
+	const chunks = 800 // of 64 KiB: 50 MiB
+	s.Exec(`INSERT INTO pelton.job_log (id, job_id, run, stream, pos, at, data)
+		SELECT pelton.id_at(now() - interval '1 hour' + n * interval '1 second') + n, j.id, 1, 'o', n * 65536::bigint, now() - interval '1 hour' + n * interval '1 second',
+			convert_to('chunk ' || n || E'\n' || repeat('x', 65536 - 8 - length(n::text)) || E'\n', 'UTF8')
+		FROM pelton.job j, generate_series(0, $1::integer - 1) n`, chunks)
+	var id int64
+	if err := s.Pool.QueryRow(t.Context(), `SELECT id FROM pelton.job`).Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	path := fmt.Sprintf("/jobs/%d/log", id)
+	link := func(a pagetest.Answer, text string) string {
+		t.Helper()
+		before, _, ok := strings.Cut(a.Body, text)
+		if !ok {
+			t.Fatalf("no link %q", text)
+		}
+		to, _, _ := strings.Cut(before[strings.LastIndex(before, `href="`)+6:], `"`)
+		return strings.ReplaceAll(to, "&amp;", "&")
+	}
+	small := func(a pagetest.Answer) {
+		t.Helper()
+		if len(a.Body) > 700<<10 {
+			t.Errorf("a page of %d bytes", len(a.Body))
+		}
+	}
+	a := viewer.Want(200, path, "chunk 799\n", "50.0 MiB printed")
+	small(a)
+	seen := 0
+	for range chunks {
+		seen += strings.Count(a.Body, "chunk ")
+		small(a)
+		if !strings.Contains(a.Body, "Before this") {
+			break
+		}
+		if seen > 40 {
+			break
+		}
+		a = viewer.Want(200, link(a, `" rel="prev">Before this`))
+	}
+	if seen < 40 {
+		t.Errorf("%d chunks seen backwards", seen)
+	}
+	a = viewer.Want(200, link(a, `">Beginning`), "chunk 0\n")
+	small(a)
+	a = viewer.Want(200, link(a, `" rel="next">After this`), "chunk 4\n")
+	if strings.Contains(a.Body, "chunk 3\n") || strings.Contains(a.Body, "chunk 0\n") {
+		t.Error("pages overlap")
+	}
+	a = viewer.Want(200, path+"?q=CHUNK+777", "chunk 777", "1 lines with")
+	viewer.Want(200, link(a, `"><time`), "chunk 777\n")
+	at := time.Now().Add(-time.Hour + 400*time.Second).UTC().Format("2006-01-02 15:04:05")
+	viewer.Want(200, path+"?to="+url.QueryEscape(at), "chunk 40")
+}
+
+// What was printed in another charset is read as the reader says, over the borders of chunks.
+func TestCharsets(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{})
+	viewer := s.As("viewer")
+	id := s.Insert(pagetest.Task{}, nil)
+	s.Exec(`INSERT INTO pelton.job_attempt (job_id, run, outcome, attempt) VALUES ($1, 1, 'completed', 1)`, id)
+	pos := int64(0)
+	put := func(data ...[]byte) {
+		s.Exec(`DELETE FROM pelton.job_log`)
+		pos = 0
+		for i, d := range data {
+			s.Exec(`INSERT INTO pelton.job_log (id, job_id, run, stream, pos, data) VALUES ($1, $2, 1, 'o', $3, $4)`, id+int64(i)+1, id, pos, d)
+			pos += int64(len(d))
+		}
+	}
+	path := fmt.Sprintf("/jobs/%d/log?charset=", id)
+	put([]byte("Gr\xfc\xdfe, \x80 5"))
+	viewer.Want(200, path+"latin-1", "Grüße, \u27e6U+0080\u27e7 5")
+	viewer.Want(200, path+"windows-1252", "Grüße, € 5")
+	viewer.Want(200, path+"utf-8", "Gr\ufffd\ufffde")
+	put([]byte("a\xe2"), []byte("\x82"), []byte("\xac b"))
+	viewer.Want(200, path+"utf-8", "a€ b")
+	put([]byte("h\x00\xac"), []byte(" \x3d"), []byte("\xd8\x00\xde!\x00"))
+	viewer.Want(200, path+"utf-16le", "h€😀!")
+	put([]byte("\x00h\x20\xac"))
+	viewer.Want(200, path+"utf-16be", "h€")
+}
+
+// Statements that read large tables use the index that they are meant to use.
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{})
+	s.Exec(`INSERT INTO pelton.job (id, kind, args, created_at)
+		SELECT pelton.id_at(now() - n * interval '1 second') + n, 'k' || n % 3, '{}', now() FROM generate_series(1, 20000) n`)
+	s.Exec(`INSERT INTO pelton.job_attempt (job_id, run, outcome, attempt) SELECT id, 1, 'completed', 1 FROM pelton.job`)
+	s.Exec(`INSERT INTO pelton.job_log (job_id, run, stream, pos, data) SELECT id, 1, 'o', 0, 'x' FROM pelton.job`)
+	s.FillTallies()
+	s.Exec(`ANALYZE`)
+	var newest int64
+	if err := s.Pool.QueryRow(t.Context(), `SELECT max(id) FROM pelton.job`).Scan(&newest); err != nil {
+		t.Fatal(err)
+	}
+	from, hour := newest-3600<<24, time.Now().Add(-time.Hour)
+	none := []string(nil)
+	for name, args := range map[string][]any{
+		"job_bounds": {}, "find_jobs": {from, newest, none, none, none, nil, 50}, "find_jobs_by_state": {from, newest, []string{"k1"}, none, none, nil, 50, []string{"completed"}},
+		"find_waiting_jobs": {from, newest, none, none, none, nil, 50, []string{"running", "scheduled"}}, "job_runs": {newest, 99, 20, 100}, "run_ended": {newest, 1},
+		"log_before": {newest, 1, int64(1) << 62, []string{"o"}, int64(100), 100}, "job_running": {newest},
+		"queue_charts": {hour, time.Now(), 60}, "last_changes": {[]string{"mail"}, []string{"queue.pause"}},
+	} {
+		rows, err := s.Pool.Query(t.Context(), "EXPLAIN "+look.Load("pelton").Get(name), append([]any{pgx.QueryExecModeExec}, args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		plan := strings.Join(lines, "\n")
+		for _, table := range []string{"job", "job_attempt", "job_log", "queue_tally", "audit"} {
+			for _, line := range lines {
+				if strings.Contains(line, "Seq Scan on "+table+"_") && !strings.Contains(line, "Seq Scan on job_old") && !strings.Contains(line, "Seq Scan on job_attempt_old") &&
+					!strings.Contains(line, "job_scheduled") && !strings.Contains(line, "job_parked") && !strings.Contains(line, "job_lease") && !strings.Contains(line, "job_change") && !strings.Contains(line, "job_void") ||
+					strings.HasSuffix(strings.SplitN(line, "  (", 2)[0], "Seq Scan on "+table) {
+					t.Errorf("%s scans: %s\n%s", name, line, plan)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,501 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"html/template"
+	"iter"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/peltonq/pelton/jobs/joblog"
+)
+
+const (
+	// logBytes is how much of a log a page shows, give or take a chunk, and embeddedLog how much the page of a job.
+	logBytes    = 256 << 10
+	embeddedLog = 64 << 10
+	// followPause is the longest time between two looks at a log that is followed.
+	followPause = 300 * time.Millisecond
+	// logMatches is how many lines a search shows.
+	logMatches = 200
+	// logSearchTime is how long a log is searched at once.
+	logSearchTime = time.Second
+	// backChunks bounds how many chunks a page may have, where they are tiny.
+	backChunks = 2000
+)
+
+func (p *Page) mountLog() {
+	p.get("/jobs/{id}/log", viewer, p.showLog)
+	p.get("/jobs/{id}/log/follow", viewer, p.followLog)
+	p.get("/jobs/{id}/log/download", viewer, p.downloadLog)
+}
+
+// logChoice says which part of which log, and how it is read.
+type logChoice struct {
+	Job     int64
+	Run     int32
+	Streams string // some of o, e, l, p
+	Charset string
+}
+
+// usualStreams are all but the reports of progress.
+const usualStreams = "oel"
+
+func parseLogChoice(r *http.Request) (c logChoice, err error) {
+	if c.Job, err = pathID(r, "id"); err != nil {
+		return c, err
+	}
+	query := r.URL.Query()
+	run, err := strconv.ParseInt(query.Get("run"), 10, 32)
+	if query.Get("run") != "" && (err != nil || run < 1) {
+		return c, badInput("%q is no number of a run", query.Get("run"))
+	}
+	c.Run = int32(max(run, 1)) //nolint:gosec // parsed as 32 bits
+	c.Streams, c.Charset = query.Get("stream"), query.Get("charset")
+	if c.Streams == "" {
+		c.Streams = usualStreams
+	}
+	if strings.Trim(c.Streams, "oelp") != "" || len(c.Streams) > 4 {
+		return c, badInput("stream %q: want some of o, e, l and p", c.Streams)
+	}
+	if c.Charset == "" {
+		c.Charset = charsets[0]
+	}
+	if !slices.Contains(charsets, c.Charset) {
+		return c, badInput("charset %q: want one of %s", c.Charset, strings.Join(charsets, ", "))
+	}
+	return c, nil
+}
+
+// address is a path below the log's with the choice, and further pairs of names and values.
+func (c logChoice) address(below string, pairs ...string) string {
+	query := url.Values{"run": {strconv.Itoa(int(c.Run))}}
+	if c.Streams != usualStreams {
+		query.Set("stream", c.Streams)
+	}
+	if c.Charset != charsets[0] {
+		query.Set("charset", c.Charset)
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		query.Set(pairs[i], pairs[i+1])
+	}
+	return fmt.Sprintf("/jobs/%d/log%s?%s", c.Job, below, query.Encode())
+}
+
+func (c logChoice) read(ctx context.Context, p *Page, tx joblog.DB, options joblog.Options) iter.Seq2[joblog.Chunk, error] {
+	options.Streams = c.Streams
+	return joblog.Read(ctx, tx, p.config.Schema, c.Job, int(c.Run), options)
+}
+
+// logView is a part of a log.
+type logView struct {
+	HTML   template.HTML
+	Follow string // where more comes from; empty: the run has ended
+	Empty  bool
+	First  int64 // ids of the first and the last chunk
+	Last   int64
+	More   bool // there is more after it
+	Before bool // and before
+}
+
+// logPrinter makes HTML of chunks.
+type logPrinter struct {
+	charset  string
+	decoders map[byte]*decoder
+	out      strings.Builder
+	open     byte // the stream that is being printed; 0: none
+}
+
+func newLogPrinter(charset string) *logPrinter {
+	return &logPrinter{charset: charset, decoders: map[byte]*decoder{}}
+}
+
+// colours are terminal sequences for colour and weight: left out, while all others are shown.
+var colours = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+func (l *logPrinter) print(c joblog.Chunk) {
+	if c.Skipped > 0 {
+		l.close()
+		fmt.Fprintf(&l.out, "<span class=\"note\">\u2026 %s of stream %c not kept \u2026\n</span>", byteCount(c.Skipped), c.Stream)
+		delete(l.decoders, c.Stream)
+	}
+	d := l.decoders[c.Stream]
+	if d == nil {
+		d = &decoder{charset: l.charset}
+		l.decoders[c.Stream] = d
+	}
+	text := visible(colours.ReplaceAll(d.decode(c.Data, c.Pos), nil))
+	if len(text) == 0 {
+		return
+	}
+	if l.open != c.Stream {
+		l.close()
+		if class, ok := map[byte]string{joblog.Stderr: "err", joblog.LogLines: "line", joblog.Reports: "note"}[c.Stream]; ok {
+			l.out.WriteString(`<span class="` + class + `">`)
+			l.open = c.Stream
+		}
+	}
+	template.HTMLEscape(&l.out, text)
+}
+
+func (l *logPrinter) close() {
+	if l.open != 0 {
+		l.out.WriteString("</span>")
+		l.open = 0
+	}
+}
+
+// take returns what was printed since it was asked last.
+func (l *logPrinter) take() string {
+	l.close()
+	text := l.out.String()
+	l.out.Reset()
+	return text
+}
+
+// logPart reads about so many bytes from after a chunk on; the last of the page is a whole chunk, so that the next begins after it.
+func (p *Page) logPart(ctx context.Context, tx pgx.Tx, c logChoice, options joblog.Options, size int) (v logView, err error) {
+	printer := newLogPrinter(c.Charset)
+	total := 0
+	for chunk, err := range c.read(ctx, p, tx, options) {
+		if err != nil {
+			return v, err
+		}
+		if total >= size {
+			v.More = true
+			break
+		}
+		if v.First == 0 {
+			v.First = chunk.ID
+		}
+		v.Last = chunk.ID
+		total += len(chunk.Data)
+		printer.print(chunk)
+	}
+	v.Empty = v.Last == 0
+	v.HTML = template.HTML(printer.take()) //nolint:gosec // the printer escapes
+	return v, nil
+}
+
+// logTail is the end of a log, followed while the run goes on.
+func (p *Page) logTail(ctx context.Context, job int64, run int32, size int) (v logView, err error) {
+	c := logChoice{Job: job, Run: run, Streams: usualStreams, Charset: charsets[0]}
+	err = p.read(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		v, err = p.logEnd(ctx, tx, c, size)
+		return err
+	})
+	return v, err
+}
+
+func (p *Page) logEnd(ctx context.Context, tx pgx.Tx, c logChoice, size int) (logView, error) {
+	var ended bool
+	if err := tx.QueryRow(ctx, p.sql.Get("run_ended"), pgx.QueryExecModeExec, c.Job, c.Run).Scan(&ended); err != nil {
+		return logView{}, err
+	}
+	const end = 1 << 62
+	start, err := p.logBefore(ctx, tx, c, end, size)
+	if err != nil {
+		return logView{}, err
+	}
+	v, err := p.logPart(ctx, tx, c, joblog.Options{After: max(start-1, 0)}, 4*size)
+	if err != nil {
+		return v, err
+	}
+	if v.First != 0 {
+		before, err := p.logBefore(ctx, tx, c, v.First, 1)
+		if err != nil {
+			return v, err
+		}
+		v.Before = before != 0
+	}
+	if !ended && !v.More {
+		v.Follow = c.address("/follow", "after", strconv.FormatInt(v.Last, 10))
+	}
+	return v, nil
+}
+
+// logBefore is the first chunk of about so many bytes before one; 0: there is none.
+func (p *Page) logBefore(ctx context.Context, tx pgx.Tx, c logChoice, chunk int64, size int) (start int64, err error) {
+	err = tx.QueryRow(ctx, p.sql.Get("log_before"), pgx.QueryExecModeExec, c.Job, c.Run, chunk, strings.Split(c.Streams, ""), int64(size), int32(backChunks)).
+		Scan(&start)
+	return start, err
+}
+
+// logPage is a page of a log.
+type logPage struct {
+	logChoice
+	logView
+
+	Charsets       []string
+	Sizes          []joblog.Size // of all runs
+	Query          string
+	Jump           string
+	Matches        []logMatch
+	Searched       bool
+	Further        string // where the search goes on
+	Head, Tail     string
+	Previous, Next string
+	Download       string
+}
+
+// Runs are the numbers of the runs that have a log, the newest first.
+func (v logPage) Runs() []int {
+	var runs []int
+	for _, s := range v.Sizes {
+		if !slices.Contains(runs, s.Run) {
+			runs = append(runs, s.Run)
+		}
+	}
+	slices.Reverse(runs)
+	return runs
+}
+
+// Printed is what the run has printed in all, and Stored what is kept of it.
+func (v logPage) Printed() (n int64) { return v.size(func(s joblog.Size) int64 { return s.Printed }) }
+
+// Stored is what is kept.
+func (v logPage) Stored() (n int64) { return v.size(func(s joblog.Size) int64 { return s.Stored }) }
+
+func (v logPage) size(of func(joblog.Size) int64) (n int64) {
+	for _, s := range v.Sizes {
+		if s.Run == int(v.Run) && strings.Contains(v.Streams, s.Stream) {
+			n += of(s)
+		}
+	}
+	return n
+}
+
+// Part is the part of the log that is shown.
+func (v logPage) Part() logView { return v.logView }
+
+func (p *Page) showLog(w http.ResponseWriter, r *http.Request) error {
+	c, err := parseLogChoice(r)
+	if err != nil {
+		return err
+	}
+	query := r.URL.Query()
+	v := logPage{logChoice: c, Charsets: charsets, Query: query.Get("q"), Jump: query.Get("to")}
+	after, err := chunkID(query, "after")
+	if err != nil {
+		return err
+	}
+	before, err := chunkID(query, "before")
+	if err != nil {
+		return err
+	}
+	jump, err := parseMoment("to", v.Jump, time.Now())
+	if err != nil {
+		return err
+	}
+	if !jump.IsZero() {
+		after = max(idAt(jump)-1, 0)
+	}
+	err = p.read(r.Context(), func(ctx context.Context, tx pgx.Tx) error {
+		if v.Sizes, err = joblog.Sizes(ctx, tx, p.config.Schema, c.Job); err != nil {
+			return err
+		}
+		switch {
+		case v.Query != "":
+			return p.searchLog(ctx, tx, &v, after)
+		case query.Has("after") || !jump.IsZero():
+			v.logView, err = p.logPart(ctx, tx, c, joblog.Options{After: after}, logBytes)
+			v.Before = after > 0
+		case before > 0:
+			var start int64
+			if start, err = p.logBefore(ctx, tx, c, before, logBytes); err != nil {
+				return err
+			}
+			v.logView, err = p.logPart(ctx, tx, c, joblog.Options{After: max(start-1, 0)}, logBytes)
+			v.Before = start > 0
+		default:
+			v.logView, err = p.logEnd(ctx, tx, c, logBytes)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	v.Head, v.Tail, v.Download = c.address("", "after", "0"), c.address(""), c.address("/download")
+	if v.Before && v.First > 0 {
+		v.Previous = c.address("", "before", strconv.FormatInt(v.First, 10))
+	}
+	if v.More {
+		v.Next = c.address("", "after", strconv.FormatInt(v.Last, 10))
+	}
+	return p.render(w, r, "log", fmt.Sprintf("Log of job %d, run %d", c.Job, c.Run), v)
+}
+
+func chunkID(query url.Values, name string) (int64, error) {
+	text := query.Get(name)
+	if text == "" {
+		return 0, nil
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 0 {
+		return 0, badInput("%s: %q is no place in a log", name, text)
+	}
+	return id, nil
+}
+
+// logMatch is a line of a log that was searched for.
+type logMatch struct {
+	At    time.Time
+	Where string // the page of the log that begins with it
+	Text  string
+}
+
+// matchShown is how much of a line is shown.
+const matchShown = 500
+
+// searchLog looks for lines that hold a text, in small letters or capitals, until it has found enough or the time is up.
+func (p *Page) searchLog(ctx context.Context, tx pgx.Tx, v *logPage, after int64) error {
+	v.Searched = true
+	wanted := []byte(strings.ToLower(v.Query))
+	lines := map[byte]*lineBuffer{}
+	began, last := time.Now(), int64(0)
+	for chunk, err := range v.read(ctx, p, tx, joblog.Options{After: after}) {
+		if err != nil {
+			return err
+		}
+		if len(v.Matches) >= logMatches || last != 0 && time.Since(began) > logSearchTime {
+			v.Further = v.address("", "q", v.Query, "after", strconv.FormatInt(last, 10))
+			return nil
+		}
+		last = chunk.ID
+		b := lines[chunk.Stream]
+		if b == nil || chunk.Skipped > 0 {
+			b = &lineBuffer{decoder: decoder{charset: v.Charset}}
+			lines[chunk.Stream] = b
+		}
+		b.add(chunk, func(line []byte, from int64) { v.match(line, from, chunk.At, wanted) })
+	}
+	for _, b := range lines {
+		b.rest(func(line []byte, from int64) { v.match(line, from, b.at, wanted) })
+	}
+	return nil
+}
+
+func (v *logPage) match(line []byte, from int64, at time.Time, wanted []byte) {
+	if len(v.Matches) > 2*logMatches || !bytes.Contains(bytes.ToLower(line), wanted) {
+		return
+	}
+	text := strings.ToValidUTF8(string(colours.ReplaceAll(line[:min(len(line), matchShown)], nil)), "\uFFFD")
+	v.Matches = append(v.Matches, logMatch{At: at, Where: v.address("", "after", strconv.FormatInt(from-1, 10)), Text: text})
+}
+
+// lineBuffer cuts the chunks of a stream into lines. A line is at most as long as some chunks.
+type lineBuffer struct {
+	decoder decoder
+	open    []byte // a line whose end has not come yet
+	from    int64  // the chunk it began in
+	at      time.Time
+}
+
+// longestLine is where a line is cut.
+const longestLine = 256 << 10
+
+func (b *lineBuffer) add(c joblog.Chunk, line func(text []byte, from int64)) {
+	b.at = c.At
+	text := b.decoder.decode(c.Data, c.Pos)
+	for {
+		part, rest, ends := bytes.Cut(text, []byte("\n"))
+		if len(b.open) == 0 {
+			b.from = c.ID
+		}
+		if !ends && len(b.open)+len(part) < longestLine {
+			b.open = append(b.open, part...)
+			return
+		}
+		line(append(b.open, part...), b.from)
+		b.open = b.open[:0]
+		if !ends {
+			return
+		}
+		text = rest
+	}
+}
+
+func (b *lineBuffer) rest(line func(text []byte, from int64)) {
+	if len(b.open) > 0 {
+		line(b.open, b.from)
+	}
+}
+
+// followLog streams what a run prints from now on.
+func (p *Page) followLog(w http.ResponseWriter, r *http.Request) error {
+	c, err := parseLogChoice(r)
+	if err != nil {
+		return err
+	}
+	after, err := chunkID(r.URL.Query(), "after")
+	if err != nil {
+		return err
+	}
+	check := func(r *http.Request) error { return viewer(r.Context()) }
+	return p.stream(w, r, check, func(ctx context.Context, send sender) error {
+		ended := func(ctx context.Context) (ended bool, err error) {
+			err = p.config.Pool.QueryRow(ctx, p.sql.Get("run_ended"), pgx.QueryExecModeExec, c.Job, c.Run).Scan(&ended)
+			return ended, err
+		}
+		printer := newLogPrinter(c.Charset)
+		options := joblog.Options{Streams: c.Streams, After: after, Pause: followPause}
+		for chunk, err := range joblog.Follow(ctx, p.config.Pool, p.config.Schema, c.Job, int(c.Run), options, ended) {
+			if err != nil {
+				return err
+			}
+			printer.print(chunk)
+			if text := printer.take(); text != "" {
+				if err := send("more", []byte(text)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// downloadLog sends a log's bytes as they are; where some were not kept there is a line that says so.
+func (p *Page) downloadLog(w http.ResponseWriter, r *http.Request) error {
+	c, err := parseLogChoice(r)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("Content-Disposition", fmt.Sprintf("attachment; filename=job-%d-run-%d.log", c.Job, c.Run))
+	out := &slowWriter{w: w, control: http.NewResponseController(w)}
+	err = joblog.Copy(out, c.read(r.Context(), p, p.config.Pool, joblog.Options{}))
+	if err != nil && out.begun {
+		p.config.Logger.WarnContext(r.Context(), "a download was cut off", "job_id", c.Job, "error", err)
+		panic(http.ErrAbortHandler) // so that the browser knows that it is not whole
+	}
+	if err != nil {
+		h.Del("Content-Disposition")
+	}
+	return err
+}
+
+// slowWriter gives each write its own time.
+type slowWriter struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	begun   bool
+}
+
+func (s *slowWriter) Write(data []byte) (int, error) {
+	s.begun = true
+	if err := s.control.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+		return 0, errors.Join(errGone, err)
+	}
+	return s.w.Write(data)
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// operations are the operations of the API that do what commands do.
+var operations = map[string]string{
+	"job enqueue":         "jobs-enqueue jobs-enqueue-many",
+	"job show":            "jobs-get",
+	"job list":            "jobs-list",
+	"job logs":            "jobs-log jobs-log-follow",
+	"job cancel":          "jobs-cancel",
+	"job retry":           "jobs-retry",
+	"job delete":          "jobs-delete",
+	"queue list":          "queues-list",
+	"queue pause":         "queues-pause",
+	"queue resume":        "queues-resume",
+	"dead list":           "dead-list",
+	"dead show":           "dead-get",
+	"dead redrive":        "dead-redrive dead-redrive-many",
+	"dead discard":        "dead-discard dead-discard-many",
+	"partitions list":     "partitions-list",
+	"partitions maintain": "partitions-maintain",
+	"audit list":          "audit-list",
+	"executor list":       "executors-list",
+}
+
+// notYet are commands whose operations are still to come. It ends empty.
+var notYet = []string{
+	"flow *",
+	"schedule *",
+	"user *",
+	"token *",
+}
+
+// local are commands that cannot be done from afar, and why.
+var local = map[string]string{
+	"dev":          "runs a database, a scheduler and executors here",
+	"server":       "runs the server that has the API",
+	"worker":       "runs an executor here",
+	"migrate *":    "makes the tables that the server needs",
+	"grants":       "needs the rights of the tables' owner",
+	"loadtest *":   "measures a database of its own",
+	"completion *": "is for shells",
+	"help":         "is for people",
+}
+
+func listed(list []string, path string) bool {
+	noun, _, _ := strings.Cut(path, " ")
+	return slices.Contains(list, path) || slices.Contains(list, noun+" *")
+}
+
+// Whatever a command does that can be done from afar, the API does too.
+func TestEachCommandHasAnOperation(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	served := s.launch("server", "--listen", "127.0.0.1:0")
+	endpoint := as[string](t, served.started()["endpoint"])
+	response, err := http.Get(endpoint + "/openapi.json") //nolint:gosec // the test's own server
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close() //nolint:errcheck // only read
+	var doc struct {
+		Paths map[string]map[string]struct{ OperationID string }
+	}
+	if err := json.NewDecoder(response.Body).Decode(&doc); err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, item := range doc.Paths {
+		for _, op := range item {
+			known[op.OperationID] = true
+		}
+	}
+	var reasons []string
+	for path := range local {
+		reasons = append(reasons, path)
+	}
+	commands := map[string]bool{}
+	var walk func(cmd *cobra.Command, path string)
+	walk = func(cmd *cobra.Command, path string) {
+		if path != "" {
+			commands[path] = true
+		}
+		for _, child := range cmd.Commands() {
+			walk(child, strings.TrimSpace(path+" "+child.Name()))
+		}
+		ids, done := operations[path]
+		switch {
+		case done:
+			for id := range strings.FieldsSeq(ids) {
+				if !known[id] {
+					t.Errorf("pelton %s: the API has no operation %s", path, id)
+				}
+			}
+		case cmd.HasSubCommands(), listed(reasons, path), listed(notYet, path):
+		default:
+			t.Errorf("pelton %s: which operation of the API does this? Name it in operations, or say in local why there is none", path)
+		}
+	}
+	walk((&app{}).root(), "")
+	for path := range operations {
+		if !commands[path] {
+			t.Errorf("there is no command pelton %s", path)
+		}
+	}
+	for _, path := range reasons {
+		if noun, isAll := strings.CutSuffix(path, " *"); !commands[noun] && noun != "completion" && noun != "help" || !isAll && !commands[path] && path != "help" {
+			t.Errorf("there is no command pelton %s", path)
+		}
+	}
+}
