@@ -197,3 +197,26 @@ func TestProgramsDoNotSeeSecretsOfChannels(t *testing.T) {
 		t.Errorf("%v", lines)
 	}
 }
+
+// A server that watches and tells has the rights of a scheduler and a worker; who mutes and tries, those of an administrator; who looks, an auditor's.
+func TestAlertsAsDatabaseRoles(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	server, admin, auditor := s.granted("scheduler,worker"), s.granted("admin"), s.granted("auditor")
+	to := newPager(t)
+	path := alertFile(t, "every: 1s\nchannels: {pager: {type: webhook, url: %q, secret_env: PAGER_SECRET}}\n", to.URL)
+	launch(t, []string{"DATABASE_URL=" + server.url, "PAGER_SECRET=x"}, append([]string{"server", "--alerts", path, "--listen", "", "--json"}, quick...)...).started()
+	pgtest.Eventually(t, patience, func() bool {
+		return !strings.Contains(auditor.try("", "alert", "rules").err, "nobody evaluates")
+	}, "the rules to be evaluated")
+	if r := auditor.try("", "alert", "rules"); r.code != exitOK || r.err != "" {
+		t.Errorf("%+v", r)
+	}
+	if sent := admin.object("alert", "test", "pager"); sent["state"] != "completed" {
+		t.Errorf("test: %v", sent)
+	}
+	admin.ok("alert", "mute", "*", "--for", "1h")
+	admin.ok("alert", "mute", "*", "--for", "2h")
+	admin.ok("alert", "unmute", "*")
+	auditor.fails(exitFailed, "permission denied", "alert", "mute", "*", "--for", "1h")
+}
