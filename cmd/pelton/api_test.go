@@ -38,6 +38,7 @@ var notYet = []string{
 	"schedule *",
 	"user *",
 	"token *",
+	"alert *",
 }
 
 // local are commands that cannot be done from afar, and why.
