@@ -18,6 +18,7 @@ import (
 	"github.com/peltonq/pelton/admin/internal/page"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/flow/secret"
 	"github.com/peltonq/pelton/periodic"
 )
 
@@ -46,6 +47,9 @@ type Config struct {
 	Jobs      *jobs.Client
 	Flows     *flow.Client
 	Schedules *periodic.Client
+
+	// Secrets are what the page and the API list and set secrets of flows with. Nil: they do not.
+	Secrets *secret.Client
 
 	// InsecureListen allows an address that other machines can reach without TLS, and shows them the metrics.
 	InsecureListen bool
@@ -127,6 +131,7 @@ func (s *Server) Start(ctx context.Context) error {
 		return errors.Join(err, listener.Close())
 	}
 	s.config.Metrics.Start(ctx)
+	//nolint:contextcheck // handlers take their requests' contexts
 	server := &http.Server{
 		Handler: s.routes(own), ErrorLog: slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn), TLSConfig: secret,
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,

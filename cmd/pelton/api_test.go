@@ -39,6 +39,7 @@ var notYet = []string{
 	"user *",
 	"token *",
 	"alert *",
+	"secret *",
 }
 
 // local are commands that cannot be done from afar, and why.
@@ -48,6 +49,7 @@ var local = map[string]string{
 	"worker":       "runs an executor here",
 	"migrate *":    "makes the tables that the server needs",
 	"grants":       "needs the rights of the tables' owner",
+	"secret key":   "writes a file here",
 	"loadtest *":   "measures a database of its own",
 	"completion *": "is for shells",
 	"help":         "is for people",

@@ -51,6 +51,7 @@ the same user find it by themselves.`,
 	s.access.flags(cmd.Flags())
 	s.alerts.flags(cmd.Flags())
 	s.flags(cmd.Flags())
+	a.secretKeyFlag(cmd.Flags())
 	return cmd
 }
 
@@ -71,6 +72,9 @@ func (a *app) runDev(stop *stops, s serving, binDir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stopPrivate(stop.soft, cluster)) }()
+	if err := a.useDevKeys(dir); err != nil {
+		return fmt.Errorf("keys of secrets: %w", err)
+	}
 	failed := make(chan error, 1)
 	watched := make(chan struct{})
 	defer func() { <-watched }()

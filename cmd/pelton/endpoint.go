@@ -15,6 +15,7 @@ import (
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/flow/secret"
 	"github.com/peltonq/pelton/periodic"
 )
 
@@ -50,6 +51,7 @@ type clients struct {
 	jobs      *jobs.Client
 	flows     *flow.Client
 	schedules *periodic.Client
+	secrets   *secret.Client
 }
 
 // prepare makes the server, which does not listen yet. An error is about the command line.
@@ -63,7 +65,7 @@ func (e *endpoint) prepare(pool *pgxpool.Pool, a *app, s serving, by clients) er
 func (e *endpoint) listenOn(pool *pgxpool.Pool, a *app, s serving, by clients, address string) (err error) {
 	config := admin.Config{
 		Pool: pool, Metrics: e.metrics, Schema: a.schemaName(), Logger: a.logger(levelServe),
-		Jobs: by.jobs, Flows: by.flows, Schedules: by.schedules,
+		Jobs: by.jobs, Flows: by.flows, Schedules: by.schedules, Secrets: by.secrets,
 		Listen: address, InsecureListen: s.insecure,
 	}
 	if err := s.access.configure(a, pool, &config); err != nil {

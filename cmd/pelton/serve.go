@@ -15,6 +15,7 @@ import (
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/command"
 	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/flow/secret"
 	"github.com/peltonq/pelton/periodic"
 	"github.com/peltonq/pelton/schema"
 )
@@ -155,10 +156,11 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 	if err != nil {
 		return err
 	}
-	by := clients{client, flows, schedules}
+	by := clients{client, flows, schedules, secret.NewClient(pool, client, a.secretKeys())}
 	if err := served.prepare(pool, a, s, by); err != nil {
 		return usage(err)
 	}
+	a.tellOfKeys(stop.soft)
 	if len(queues) > 0 {
 		command.EndLeftovers(stop.soft, programs, a.logger(levelServe))
 	}

@@ -246,7 +246,12 @@ func (a *app) password(ctx context.Context) (string, error) {
 		}
 		return line, nil
 	}
-	first, err := a.ask(ctx, file, "Password: ")
+	return a.askTwice(ctx, file, "Password: ", "passwords")
+}
+
+// askTwice asks for a text that is not shown, and once more for the same.
+func (a *app) askTwice(ctx context.Context, file *os.File, prompt, what string) (string, error) {
+	first, err := a.ask(ctx, file, prompt)
 	if err != nil {
 		return "", err
 	}
@@ -255,7 +260,7 @@ func (a *app) password(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if first != second {
-		return "", usagef("the two passwords differ")
+		return "", usagef("the two %s differ", what)
 	}
 	return first, nil
 }

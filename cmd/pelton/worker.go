@@ -39,6 +39,7 @@ partitions) are those of pelton server; run at least one.`,
 	cmd.Flags().StringVar(&s.queues, "queues", fmt.Sprintf("default:%d", defaultSlots), "queues and how many of their jobs to run at once")
 	cmd.Flags().StringVar(&s.listen, "listen", "", "`address` of a health and metrics endpoint (default: none)")
 	s.flags(cmd.Flags())
+	a.secretKeyFlag(cmd.Flags())
 	return cmd
 }
 
@@ -78,6 +79,7 @@ endpoint. Any number of servers may run at once. With --worker this process also
 	s.access.flags(cmd.Flags())
 	s.alerts.flags(cmd.Flags())
 	s.flags(cmd.Flags())
+	a.secretKeyFlag(cmd.Flags())
 	return cmd
 }
 

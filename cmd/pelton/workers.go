@@ -26,7 +26,7 @@ func (a *app) builtInWorkers(pool *pgxpool.Pool, programs command.Config, s serv
 		jobs.AddWorker(workers, &flowtest.Worker{})
 	}
 	err := flow.AddWorkers(workers, pool, flow.WorkerConfig{
-		Schema: a.schemaName(), FilesDir: s.filesDir, Programs: programs, SMTP: a.env("PELTON_SMTP_URL"), MailFrom: a.env("PELTON_MAIL_FROM"),
+		Schema: a.schemaName(), FilesDir: s.filesDir, Programs: programs, Secrets: a.secretKeys(), SMTP: a.env("PELTON_SMTP_URL"), MailFrom: a.env("PELTON_MAIL_FROM"),
 	})
 	return workers, err
 }
@@ -53,6 +53,6 @@ func withoutSecrets(environ []string) []string {
 	return slices.DeleteFunc(environ, func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		return name == "DATABASE_URL" || name == "PELTON_MIGRATE_DATABASE_URL" || name == "PGPASSWORD" || name == "PGPASSFILE" ||
-			name == "PELTON_SMTP_URL"
+			name == "PELTON_SMTP_URL" || name == "PELTON_SECRET_KEY_FILE"
 	})
 }

@@ -11,12 +11,12 @@ import (
 type output struct {
 	read, write *os.File
 	to          io.Writer
-	last        *lastOutput // may be nil
+	last        *LastLines // may be nil
 	done        chan struct{}
 	started     bool
 }
 
-func capture(to io.Writer, last *lastOutput) (*output, error) {
+func capture(to io.Writer, last *LastLines) (*output, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("make a pipe: %w", err)

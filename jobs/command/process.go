@@ -22,7 +22,7 @@ type program struct {
 
 	stdout, stderr io.Writer
 	log            *slog.Logger
-	lastErrors     lastOutput
+	lastErrors     LastLines
 }
 
 const (

@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -46,13 +47,13 @@ const (
 	lastLines = 10
 )
 
-// lastOutput keeps the end of what is written to it.
-type lastOutput struct {
+// LastLines keeps the last lines of what is written, as they are told in an ExitError.
+type LastLines struct {
 	data []byte
 	cut  bool
 }
 
-func (l *lastOutput) add(p []byte) {
+func (l *LastLines) add(p []byte) {
 	l.data = append(l.data, p...)
 	if over := len(l.data) - lastBytes; over > 0 {
 		l.cut = true
@@ -60,8 +61,21 @@ func (l *lastOutput) add(p []byte) {
 	}
 }
 
+// Tee returns a writer to both.
+func (l *LastLines) Tee(to io.Writer) io.Writer { return &tee{l, to} }
+
+type tee struct {
+	last *LastLines
+	to   io.Writer
+}
+
+func (t *tee) Write(p []byte) (int, error) {
+	t.last.add(p)
+	return t.to.Write(p)
+}
+
 // String returns the last lines as text that any database takes.
-func (l *lastOutput) String() string {
+func (l *LastLines) String() string {
 	data := bytes.TrimRight(l.data, "\r\n")
 	lines := bytes.Split(data, []byte("\n"))
 	if l.cut && len(lines) > 1 {

@@ -56,6 +56,9 @@ func runsPrograms(spec *graph.Node) bool {
 	return len(spec.Args) == 0 && (spec.Type == graph.TypeCommand || spec.Type == graph.TypeJavaProcess || spec.Template != "")
 }
 
+// keyDir is the parameter that says where programs run.
+const keyDir = "working.dir"
+
 // keyMapped is the parameter that stands for the command of a mapped type while parameters are resolved.
 const keyMapped = "pelton.command"
 
@@ -63,15 +66,20 @@ const keyMapped = "pelton.command"
 func (l *loaded) commandArgs(n int, scopes param.Scopes) (river.JobArgs, error) {
 	spec := l.machine.Spec(n)
 	if spec.Template != "" {
-		scopes = append(scopes, param.Scope{From: "the command of type " + spec.Type, Values: map[string]string{keyMapped: spec.Template}})
+		scopes = append(scopes, param.Scope{
+			From: "the command of type " + spec.Type, Values: map[string]string{keyMapped: spec.Template}, Secrets: true,
+		})
 	}
-	values, err := param.Resolve(scopes)
+	values, mark, err := param.ResolveMarked(scopes)
 	if err != nil {
 		return nil, err
 	}
+	if mark.In(values[keyDir]) {
+		return nil, errors.New(keyDir + " holds a secret, which it must not: it is told in errors")
+	}
 	args := nodecmd.Args{
 		Run: l.run.ID, Node: l.machine.Path(n), Version: int64(l.run.Version), Type: spec.Type,
-		Dir: values["working.dir"], Properties: values, Files: l.run.VersionID,
+		Dir: values[keyDir], Properties: values, Files: l.run.VersionID, Secrets: mark,
 	}
 	switch {
 	case spec.Template != "":
@@ -123,6 +131,11 @@ func (l *loaded) kindArgs(n int, values map[string]string) (river.JobArgs, error
 	for key := range spec.Config {
 		said[key] = true
 	}
+	for name := range said {
+		if _, resolved := values[name]; !resolved { // it was left out, and that is why
+			return nil, fmt.Errorf("%s holds a secret, which the args of a job must not: they are stored; use a node that runs a program", name)
+		}
+	}
 	all := l.run.Format != graph.FormatCode || spec.Type == kindTest
 	for name, value := range values {
 		if said[name] || all && !param.Reserved(name) {
@@ -139,7 +152,7 @@ func (l *loaded) kindArgs(n int, values map[string]string) (river.JobArgs, error
 // argsScope makes parameters of the texts in a node's own args, so that they are resolved with the others; fill puts them back, and adds
 // those that the run sets for the node, where the args do not have them.
 func argsScope(spec *graph.Node, more map[string]bool) (scope param.Scope, fill func(values map[string]string) (river.JobArgs, error), err error) {
-	scope = param.Scope{From: "args", Values: map[string]string{}}
+	scope = param.Scope{From: "args", Values: map[string]string{}, Secrets: true}
 	var decoded any
 	decoder := json.NewDecoder(bytes.NewReader(spec.Args))
 	decoder.UseNumber()
@@ -162,6 +175,11 @@ func argsScope(spec *graph.Node, more map[string]bool) (scope param.Scope, fill 
 		return scope, func(map[string]string) (river.JobArgs, error) { return rawArgs{spec.Type, spec.Args}, nil }, nil
 	}
 	return scope, func(values map[string]string) (river.JobArgs, error) {
+		for name := range scope.Values {
+			if _, resolved := values[name]; !resolved {
+				return nil, fmt.Errorf("the args of kind %q hold a secret, which they must not: they are stored; use a node that runs a program", spec.Type)
+			}
+		}
 		n := 0
 		filled := eachText(decoded, func(text string) string {
 			if strings.Contains(text, "$") {

@@ -132,6 +132,8 @@ func (c *Config) validate() (h heaps, err error) {
 			faults = append(faults, errors.New("a parameter of the installation has no name"))
 		case param.Reserved(name):
 			faults = append(faults, fmt.Errorf("parameter %q is the engine's own and cannot be set", name))
+		case strings.HasPrefix(name, param.SecretPrefix):
+			faults = append(faults, fmt.Errorf("parameter %q: names that begin with %s are those of secrets", name, param.SecretPrefix))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Types)) {

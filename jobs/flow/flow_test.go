@@ -18,6 +18,7 @@ import (
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/jobs/flow/flowtest"
+	"github.com/peltonq/pelton/jobs/flow/secret"
 	"github.com/peltonq/pelton/schema/schematest"
 )
 
@@ -32,6 +33,7 @@ type house struct {
 	pool  *pgxpool.Pool
 	jobs  *jobs.Client
 	flows *flow.Client
+	keys  secret.Source // of secrets
 }
 
 // decide decides how test jobs without fail end.
@@ -49,7 +51,7 @@ func (h *house) client(decide decideFunc) (*jobs.Client, *flow.Client) {
 	h.t.Helper()
 	workers := jobs.NewWorkers()
 	jobs.AddWorker(workers, &flowtest.Worker{Decide: decide})
-	if err := flow.AddWorkers(workers, h.pool, flow.WorkerConfig{FilesDir: h.t.TempDir()}); err != nil {
+	if err := flow.AddWorkers(workers, h.pool, flow.WorkerConfig{FilesDir: h.t.TempDir(), Secrets: h.keys}); err != nil {
 		h.t.Fatal(err)
 	}
 	queue, err := jobs.NewClient(h.pool, &jobs.Config{

@@ -11,6 +11,7 @@ import (
 
 	"github.com/peltonq/pelton/jobs/flow/internal/draft"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
+	"github.com/peltonq/pelton/jobs/flow/internal/param"
 )
 
 // OnFailure says what becomes of a run when a node has failed.
@@ -190,6 +191,10 @@ func (o *Options) faults() []error {
 				fault("%sa parameter has no name", where)
 			case strings.HasPrefix(name, "azkaban.flow") || strings.HasPrefix(name, "azkaban.job"):
 				fault("%sparameter %q is the engine's own and cannot be set", where, name)
+			case strings.HasPrefix(name, param.SecretPrefix):
+				fault("%sparameter %q: names that begin with %s are those of secrets", where, name, param.SecretPrefix)
+			case len(param.Secrets(value)) > 0:
+				fault("%sparameter %q refers to a secret, which only a project's own files may", where, name)
 			}
 		}
 	}

@@ -83,7 +83,7 @@ func (c *Client) Push(ctx context.Context, name, path string) (*PushReport, erro
 }
 
 func (c *Client) push(ctx context.Context, name, path string, keep bool) (*PushReport, error) {
-	types, err := c.types(ctx)
+	types, kinds, err := c.types(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,9 @@ func (c *Client) push(ctx context.Context, name, path string, keep bool) (*PushR
 		return report, &FaultsError{name, report.Faults}
 	}
 	defer b.Close() //nolint:errcheck // only read
-	p, faults, notes := project.Read(b, project.Options{Types: types, MaxXms: c.heaps.xms, MaxXmx: c.heaps.xmx, CheckTrigger: c.config.CheckTrigger})
+	p, faults, notes := project.Read(b, project.Options{
+		Types: types, Kinds: kinds, MaxXms: c.heaps.xms, MaxXmx: c.heaps.xmx, CheckTrigger: c.config.CheckTrigger,
+	})
 	report.Faults, report.Notes = draft.Sorted(append(report.Faults, faults...)), append(report.Notes, notes...)
 	if len(report.Faults) > 0 {
 		return report, &FaultsError{name, report.Faults}
@@ -139,15 +141,25 @@ func (c *Client) PushFlows(ctx context.Context, name string, flows ...*Flow) (*P
 		return nil, fmt.Errorf("push project %q: no flows", name)
 	}
 	report := &PushReport{Faults: []Fault{}, Notes: []Fault{}}
-	types, err := c.types(ctx)
+	types, _, err := c.types(ctx)
 	if err != nil {
 		return nil, err
 	}
 	rules := draft.Rules{Types: types}
 	for _, f := range p.Flows {
 		for i := range f.Nodes {
-			if n := &f.Nodes[i]; n.Args == nil && rules.Unknown(n.Type) != "" {
-				report.Faults = append(report.Faults, Fault{File: f.Name, Node: n.Path, Reason: rules.Unknown(n.Type)})
+			n := &f.Nodes[i]
+			if n.Args != nil {
+				continue
+			}
+			if reason := rules.Unknown(n.Type); reason != "" {
+				report.Faults = append(report.Faults, Fault{File: f.Name, Node: n.Path, Reason: reason})
+			}
+			if c.config.Types[n.Type] != "" || draft.BuiltIn(n.Type) {
+				continue
+			}
+			for _, reason := range draft.KindSecrets(f, i) {
+				report.Faults = append(report.Faults, Fault{File: f.Name, Node: n.Path, Reason: reason})
 			}
 		}
 	}
@@ -195,11 +207,13 @@ func (r *PushReport) describe(p *graph.Project) {
 	slices.Sort(r.Flows)
 }
 
-// types are the types that nodes may have beside the built-in ones: mapped ones, and job kinds that somebody works.
-func (c *Client) types(ctx context.Context) ([]string, error) {
-	kinds, err := c.store.Kinds(ctx)
+// types are the types that nodes may have beside the built-in ones: mapped ones, and job kinds that somebody works. kinds are those that are not
+// mapped.
+func (c *Client) types(ctx context.Context) (types, kinds []string, err error) {
+	worked, err := c.store.Kinds(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list job kinds: %w", err)
+		return nil, nil, fmt.Errorf("list job kinds: %w", err)
 	}
-	return slices.Concat(slices.Collect(maps.Keys(c.config.Types)), c.config.Kinds, kinds), nil
+	kinds = slices.DeleteFunc(slices.Concat(c.config.Kinds, worked), func(kind string) bool { return c.config.Types[kind] != "" })
+	return slices.Concat(slices.Collect(maps.Keys(c.config.Types)), kinds), kinds, nil
 }

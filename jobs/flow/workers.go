@@ -9,6 +9,7 @@ import (
 	"github.com/peltonq/pelton/jobs/flow/internal/nodecmd"
 	"github.com/peltonq/pelton/jobs/flow/internal/notice"
 	"github.com/peltonq/pelton/jobs/flow/internal/store"
+	"github.com/peltonq/pelton/jobs/flow/secret"
 	"github.com/peltonq/pelton/schema"
 )
 
@@ -22,6 +23,9 @@ type WorkerConfig struct {
 
 	// Programs says how programs run.
 	Programs command.Config
+
+	// Secrets are the keys of secrets, as a secret.KeyFile. Nil: a node that needs a secret fails.
+	Secrets secret.Source
 
 	// SMTP is the mail server for notices: smtp://[USER:PASSWORD@]HOST[:PORT], with STARTTLS if the server offers it, or smtps://.
 	// Empty: notices by e-mail fail, and say so.
@@ -50,5 +54,7 @@ func AddWorkers(workers *jobs.Workers, pool *pgxpool.Pool, config WorkerConfig) 
 	if err := cache.Sweep(files.Age); err != nil {
 		return err
 	}
-	return jobs.AddWorkerSafely(workers, nodecmd.NewWorker(nodecmd.Config{Files: cache, Programs: config.Programs}))
+	return jobs.AddWorkerSafely(workers, nodecmd.NewWorker(nodecmd.Config{
+		Files: cache, Programs: config.Programs, Secrets: secret.NewReader(pool, config.Schema, config.Secrets),
+	}))
 }

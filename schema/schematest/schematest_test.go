@@ -1,6 +1,7 @@
 package schematest_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/peltonq/pelton/internal/pgtest"
@@ -52,6 +53,30 @@ func TestAuditFindsFaults(t *testing.T) {
 			t.Errorf("%q: the audit finds %d faults", fault, found.n)
 		}
 		if _, err := pool.Exec(t.Context(), `TRUNCATE pelton.job, pelton.job_attempt, pelton.job_ready`); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What is looked for is found in texts, arrays, JSON and bytes, and in partitions.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t)
+	for table, sql := range map[string]string{
+		"queue":   `INSERT INTO pelton.queue (name, metadata) VALUES ('a', '{"b": ["needle"]}')`,
+		"job":     `INSERT INTO pelton.job (kind, args, tags) VALUES ('a', '{}', '{a,needle}')`,
+		"job_log": `INSERT INTO pelton.job_log (job_id, pos, run, stream, data) VALUES (1, 0, 1, 'o', 'a needle b')`,
+	} {
+		if found := schematest.Find(t, pool, "needle"); len(found) != 0 {
+			t.Fatalf("found before it was there: %q", found)
+		}
+		if _, err := pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+		if found := schematest.Find(t, pool, "needle"); len(found) != 1 || !strings.HasPrefix(found[0], table+": ") {
+			t.Errorf("%s: found %q", table, found)
+		}
+		if _, err := pool.Exec(t.Context(), "TRUNCATE pelton.queue, pelton.job, pelton.job_log"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -69,7 +69,7 @@ func (s *server) jobsLogFollow(ctx context.Context, in *followInput) (*followOut
 		}
 		ctx, cancel := context.WithTimeoutCause(ctx, followTime, errStream)
 		defer cancel()
-		defer context.AfterFunc(s.ending, cancel)()
+		defer context.AfterFunc(s.ending, cancel)() //nolint:contextcheck // the server's end, beside the request's
 		s.follow(ctx, &events{w: w, control: http.NewResponseController(w)}, in.ID, run, options)
 	}}, nil
 }

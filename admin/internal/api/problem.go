@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -135,9 +136,7 @@ func (p *problem) header(name, value string) {
 
 // writeProblem answers with a problem.
 func writeProblem(w http.ResponseWriter, p *problem) {
-	for name, values := range p.headers {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), p.headers)
 	w.Header().Set("Content-Type", p.ContentType(""))
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(p.Status)

@@ -91,6 +91,18 @@ func requires(n *node) bool {
 	return n.op == macroOp || n.op == "&&" && (requires(n.left) || requires(n.right))
 }
 
+// Variable is ${job:param}.
+type Variable struct{ Job, Param string }
+
+// Variables returns what the condition refers to, in its order.
+func (e *Expr) Variables() []Variable {
+	list := make([]Variable, len(e.variables))
+	for i, v := range e.variables {
+		list[i] = Variable{v.job, v.param}
+	}
+	return list
+}
+
 // Jobs returns the names of the jobs whose outputs the condition refers to, sorted.
 func (e *Expr) Jobs() []string {
 	names := make([]string, 0, len(e.variables))

@@ -10,6 +10,7 @@ import (
 // Check returns the graphs of a project, or everything that is wrong with it. Its flows come out sorted by name.
 func Check(p *Project, rules Rules) (*graph.Project, []graph.Fault) {
 	c := &checker{project: p, rules: rules.withDefaults(), edges: map[*Set][][]int{}, flows: map[string]*Flow{}, parts: map[*Flow][]int{}, jobs: map[string]int{}}
+	c.secretive = usesSecrets(p)
 	c.names()
 	if p.Jobs != nil {
 		for i, n := range p.Jobs.Nodes {
@@ -43,6 +44,8 @@ type checker struct {
 	jobs    map[string]int   // Flow 1.0: numbers of all jobs
 	parts   map[*Flow][]int  // Flow 1.0: numbers of the jobs that are a flow's
 	faults  []graph.Fault
+
+	secretive bool // the project uses secrets
 }
 
 // names checks those of the flows.
@@ -104,7 +107,7 @@ func (c *checker) set(s *Set, prefix string, inherited []graph.Config) {
 	for _, cycle := range graph.Cycles(parents, maxCycles) {
 		c.fault(s.Nodes[cycle[0]], prefix, "dependencies", "cycle: %s", cycleText(s, cycle))
 	}
-	c.conditions(s, prefix, numbers)
+	c.conditions(s, prefix, numbers, inherited)
 	for _, n := range s.Nodes {
 		c.node(n, prefix, inherited)
 		if m := instance.FindStringSubmatch(n.Name); m != nil {

@@ -5,22 +5,37 @@ import (
 
 	"github.com/peltonq/pelton/jobs/flow/internal/cond"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
+	"github.com/peltonq/pelton/jobs/flow/internal/param"
 )
 
 // use is a condition that refers to another node.
 type use struct{ node, of int }
 
 // conditions checks those of a set: they must be well formed and refer to ancestors only.
-func (c *checker) conditions(s *Set, prefix string, numbers map[string]int) {
+func (c *checker) conditions(s *Set, prefix string, numbers map[string]int, inherited []graph.Config) {
 	var uses []use
 	for i, n := range s.Nodes {
 		if n.Condition == "" {
+			continue
+		}
+		if secrets := param.Secrets(n.Condition); len(secrets) > 0 {
+			c.fault(n, prefix, "condition", "condition: secret.%s cannot be used in a condition: only programs get secrets", secrets[0])
 			continue
 		}
 		expr, err := cond.Parse(n.Condition)
 		if err != nil {
 			c.fault(n, prefix, "condition", "%v", err)
 			continue
+		}
+		for _, v := range expr.Variables() {
+			of, ok := numbers[v.Job]
+			if !ok || !c.secretive {
+				continue
+			}
+			if secret := secretInCondition(s.Nodes[of], inherited, v.Param); secret != "" {
+				c.fault(n, prefix, "condition", "condition: parameter %s of %s uses secret.%s, which cannot be used in a condition: only programs get secrets",
+					v.Param, v.Job, secret)
+			}
 		}
 		for _, name := range expr.Jobs() {
 			of, ok := numbers[name]

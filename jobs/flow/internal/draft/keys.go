@@ -33,6 +33,7 @@ var actions = map[string]graph.OnFailure{
 // config checks the values of the keys that the engine reads.
 func (c *checker) config(config graph.Config, fault faultFunc) {
 	c.heap(config, fault)
+	secretKeys(config, fault)
 	for _, number := range []struct {
 		key        string
 		least, max int

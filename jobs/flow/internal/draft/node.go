@@ -60,6 +60,7 @@ func (c *checker) node(n *Node, prefix string, inherited []graph.Config) {
 		fault("java.class", "java.class is missing")
 	}
 	c.config(n.Config, fault)
+	c.secrets(n, inherited, fault)
 	c.extensions(n, fault)
 	c.contents(n, prefix, inherited, fault)
 }

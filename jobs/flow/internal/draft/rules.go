@@ -21,6 +21,9 @@ type Rules struct {
 	// Types are the job kinds and the mapped types that nodes may have, beside the built-in ones.
 	Types []string
 
+	// Kinds are those of Types that are job kinds, and not mapped to a command.
+	Kinds []string
+
 	// MaxXms and MaxXmx are the greatest heaps that a Java process may ask for, in bytes. Default to 1 GiB and 2 GiB.
 	MaxXms, MaxXmx int64
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
+	"github.com/peltonq/pelton/jobs/flow/internal/line"
+	"github.com/peltonq/pelton/jobs/flow/internal/param"
 )
 
 // Kind is the kind of these jobs.
@@ -22,6 +24,9 @@ type Args struct {
 	Env        map[string]string `json:"env,omitempty"`      // beside the properties env.NAME, which it beats
 	Dir        string            `json:"dir,omitempty"`      // working directory, relative to the project's; "": that
 	Properties map[string]string `json:"properties,omitempty"`
+
+	// Secrets marks references to secrets in Commands and Properties, which are resolved where the programs run.
+	Secrets param.Mark `json:"secrets,omitempty"`
 
 	Files   int64          `json:"files"` // which project directory: what Files is asked for
 	Timeout graph.Duration `json:"timeout,omitzero"`
@@ -44,7 +49,7 @@ func (a Args) argvs(dir string) ([][]string, error) {
 	}
 	all := make([][]string, len(a.Commands))
 	for i, text := range a.Commands {
-		all[i] = words(text)
+		all[i] = line.Split(text)
 		switch {
 		case len(all[i]) == 0:
 			return nil, fmt.Errorf("command %d of the node is empty", i+1)
@@ -53,31 +58,4 @@ func (a Args) argvs(dir string) ([][]string, error) {
 		}
 	}
 	return all, nil
-}
-
-// words splits a command as Azkaban does: at spaces, and at nothing else, outside '...' and "...". The quotes go away. Words that
-// are empty do too, and a quote that is not closed reaches to the end.
-func words(text string) (list []string) {
-	var word strings.Builder
-	end := func() {
-		if word.Len() > 0 {
-			list = append(list, word.String())
-		}
-		word.Reset()
-	}
-	quote := byte(0)
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c == quote:
-			quote = 0
-		case quote == 0 && (c == '\'' || c == '"'):
-			quote = c
-		case quote == 0 && c == ' ':
-			end()
-		default:
-			word.WriteByte(c)
-		}
-	}
-	end()
-	return list
 }

@@ -3,36 +3,11 @@ package nodecmd
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 )
-
-func TestWordsAsInAzkaban(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string][]string{
-		"":                               nil,
-		"   ":                            nil,
-		"echo  a b ":                     {"echo", "a", "b"},
-		`echo "a  b" 'c  d'`:             {"echo", "a  b", "c  d"},
-		`echo "it's" 'say "hi"'`:         {"echo", "it's", `say "hi"`},
-		`a"b c"d`:                        {"ab cd"},
-		`bash -c 'exit $(( 1 ))'`:        {"bash", "-c", "exit $(( 1 ))"},
-		`echo $HOME | wc > x && y \" z"`: {"echo", "$HOME", "|", "wc", ">", "x", "&&", "y", `\ z`},
-		"cut -d\t -f1":                   {"cut", "-d\t", "-f1"},
-		"echo a\n":                       {"echo", "a\n"},
-		`echo '' "" x`:                   {"echo", "x"},
-		`echo it's all one`:              {"echo", "its all one"},
-		"echo 日本語 'ü ö' \xff":            {"echo", "日本語", "ü ö", "\xff"},
-		"echo “curly quotes”":            {"echo", "“curly", "quotes”"},
-	} {
-		if got := words(text); !slices.Equal(got, want) {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
-	}
-}
 
 func TestJavaCommandLine(t *testing.T) {
 	t.Parallel()

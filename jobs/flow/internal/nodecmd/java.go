@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/peltonq/pelton/jobs/flow/internal/line"
 )
 
 // Memory of a java process whose node does not say.
@@ -30,12 +32,12 @@ func java(properties map[string]string, dir string) ([]string, error) {
 			places = append(places, filepath.Base(jar))
 		}
 	}
-	argv := append([]string{"java"}, words(properties["jvm.args"])...)
+	argv := append([]string{"java"}, line.Split(properties["jvm.args"])...)
 	argv = append(argv, "-Xms"+orDefault(properties["Xms"], defaultXms), "-Xmx"+orDefault(properties["Xmx"], defaultXmx))
 	if len(places) > 0 {
 		argv = append(argv, "-cp", strings.Join(places, string(filepath.ListSeparator)))
 	}
-	return append(append(argv, class), words(properties["main.args"])...), nil
+	return append(append(argv, class), line.Split(properties["main.args"])...), nil
 }
 
 // listOf splits at commas.

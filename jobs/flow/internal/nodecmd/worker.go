@@ -33,6 +33,9 @@ type Config struct {
 	// Programs says how programs run. Its Dir is of no use here.
 	Programs command.Config
 
+	// Secrets are the values of ${secret.NAME}. Nil: a node that needs one fails.
+	Secrets Secrets
+
 	// TempDir is where temporary directories are made. Defaults to the system's.
 	TempDir string
 }
@@ -42,13 +45,14 @@ type Worker struct {
 	river.WorkerDefaults[Args]
 	files   Files
 	runner  *command.Runner
+	secrets Secrets
 	tempDir string
 	sweep   sync.Once
 }
 
 // NewWorker makes a worker.
 func NewWorker(config Config) *Worker {
-	return &Worker{files: config.Files, runner: command.NewRunner(config.Programs), tempDir: config.TempDir}
+	return &Worker{files: config.Files, runner: command.NewRunner(config.Programs), secrets: config.Secrets, tempDir: config.TempDir}
 }
 
 // Result is the output of a node's run.
@@ -91,14 +95,21 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 		}
 	}()
 	started := time.Now()
+	l, err := w.launch(ctx, job, argvs, w.env(ctx, job, papers))
+	if err != nil {
+		return err
+	}
 	result := &Result{}
-	result.Result, err = w.run(ctx, command.Spec{Dir: dir, Env: w.env(ctx, job, papers)}, argvs)
-	if result.Result == nil { // nothing was started
+	result.Result, err = w.run(ctx, command.Spec{Dir: dir, Env: l.env}, l)
+	if err = l.hide.Error(err); result.Result == nil { // nothing was started
 		return err
 	}
 	result.Seconds = time.Since(started).Round(time.Millisecond).Seconds()
 	if err == nil {
 		result.Outputs, err = readOutputs(papers.outputs())
+		if err = errors.Join(l.hide.Error(err), l.refuseSecrets(result.Outputs)); err != nil {
+			result.Outputs = nil
+		}
 	}
 	if err = errors.Join(err, record(ctx, result)); errors.Is(err, ErrBadOutputs) {
 		joblog.Logger(ctx).ErrorContext(ctx, "the node has no outputs", "error", err)
@@ -106,35 +117,37 @@ func (w *Worker) Work(ctx context.Context, job *river.Job[Args]) error {
 	return err
 }
 
-// properties are the node's, with the number of this attempt: a retry has the args that were made for the first.
+// properties are the node's as they go into a file: without those that hold secrets, which are in no file, and with the number of this attempt: a retry has
+// the args that were made for the first.
 func properties(job *river.Job[Args]) map[string]string {
 	const attempt = "azkaban.job.attempt"
-	if _, set := job.Args.Properties[attempt]; !set {
-		return job.Args.Properties
-	}
 	all := maps.Clone(job.Args.Properties)
-	all[attempt] = strconv.Itoa(job.Attempt - 1)
+	maps.DeleteFunc(all, func(_, value string) bool { return job.Args.Secrets.In(value) })
+	if _, set := all[attempt]; set {
+		all[attempt] = strconv.Itoa(job.Attempt - 1)
+	}
 	return all
 }
 
 // run runs the programs in turn. Its result is the last one's.
-func (w *Worker) run(ctx context.Context, spec command.Spec, argvs [][]string) (*command.Result, error) {
-	log := joblog.FromContext(ctx)
+func (w *Worker) run(ctx context.Context, spec command.Spec, l *launch) (*command.Result, error) {
+	out := l.streams(joblog.FromContext(ctx))
 	var result *command.Result
-	for i, argv := range argvs {
+	for i, argv := range l.argvs {
+		out.next()
 		spec.Argv = argv
-		one, err := w.runner.Run(ctx, spec, log.Stream(joblog.Stdout), log.Stream(joblog.Stderr))
+		one, err := w.runner.Run(ctx, spec, out.stdout, out.stderr)
 		if one != nil {
 			result = one
-			if len(argvs) > 1 {
+			if len(l.argvs) > 1 {
 				result.Command = i + 1
 			}
 		}
 		if err != nil {
-			return result, err
+			return result, out.close(err)
 		}
 	}
-	return result, nil
+	return result, out.close(nil)
 }
 
 // env is the base environment, then the properties env.NAME, the node's own, what Azkaban sets, and the job's numbers.

@@ -17,5 +17,9 @@
 // config, the properties that the run sets for it; then outputs of the node's parents, later ones first; its own config; the properties that
 // the run sets for it; the item of a for_each; and the run-time properties, which nothing overrides.
 //
+// ${secret.NAME} is no parameter but a secret, which is not known here: it stays in the text as a reference that carries a random mark, for who runs a
+// program. Texts of the project and of the installation may lead to secrets, through other parameters too; those of a run, of outputs and of
+// items may not, which is an error.
+//
 // The size of a value and of all of them is bounded, so that texts that double themselves again and again end in an error.
 package param

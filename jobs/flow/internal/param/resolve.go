@@ -36,9 +36,18 @@ func (e *CycleError) Error() string {
 	return fmt.Sprintf("parameters refer to each other in a circle (%s)", strings.Join(e.Chain, " -> "))
 }
 
-// Resolve returns the parameters of a node, with everything that their texts refer to put in. It returns all faults that it finds, up to
-// a few.
+// Resolve returns the parameters of a node, with everything that their texts refer to put in. Those that refer to secrets are left out. It returns all
+// faults that it finds, up to a few.
 func Resolve(scopes Scopes) (map[string]string, error) {
+	resolved, mark, err := ResolveMarked(scopes)
+	if mark != "" {
+		maps.DeleteFunc(resolved, func(_, value string) bool { return mark.In(value) })
+	}
+	return resolved, err
+}
+
+// ResolveMarked is Resolve, with the parameters that refer to secrets: the references stay in them, with a mark.
+func ResolveMarked(scopes Scopes) (map[string]string, Mark, error) {
 	r := newResolver(scopes)
 	resolved := make(map[string]string, len(r.texts))
 	var faults []error
@@ -55,37 +64,53 @@ func Resolve(scopes Scopes) (map[string]string, error) {
 			continue
 		}
 		if total += len(name) + len(value); total > MaxTotal {
-			return nil, fmt.Errorf("the parameters have more than %d bytes together", MaxTotal)
+			return nil, "", fmt.Errorf("the parameters have more than %d bytes together", MaxTotal)
 		}
 		resolved[name] = value
 	}
 	if faults != nil {
-		return nil, errors.Join(faults...)
+		return nil, "", errors.Join(faults...)
 	}
-	return resolved, nil
+	return resolved, r.mark, nil
 }
 
-// ResolveText returns a text that no scope has, with everything that it refers to put in. name is what errors call it.
+// ResolveText returns a text that no scope has, with everything that it refers to put in; secrets are refused. name is what errors call it.
 func ResolveText(scopes Scopes, name, text string) (string, error) {
 	r := newResolver(scopes)
-	r.texts[name] = text
+	r.texts[name], r.open[name] = text, true
 	delete(r.data, name)
-	return r.value(name)
+	value, err := r.value(name)
+	if err == nil && r.mark.In(value) {
+		return "", fmt.Errorf("%s: a secret cannot be used here", name)
+	}
+	return value, err
 }
 
 // resolver resolves the texts of one node. It keeps what it has replaced, so each text is read once.
 type resolver struct {
+	scopes   Scopes
 	texts    map[string]string
 	data     map[string]bool   // those whose texts are data
+	open     map[string]bool   // those whose texts may refer to secrets
+	mark     Mark              // of references to secrets; "": none was met
 	empty    bool              // what is not defined is an empty list
 	replaced map[string]string // ${} put in, arithmetic not done yet
 	kept     int               // bytes of replaced
 	chain    []string          // the names that are being replaced
+	refused  map[string]bool   // names that must not refer to secrets and do
 	circles  map[string]bool   // names on cycles that were found
 }
 
-// told tells whether an error is about a cycle that another parameter led to already.
+// told tells whether an error is about what another parameter led to already.
 func (r *resolver) told(err error) bool {
+	if closed, ok := errors.AsType[*ClosedError](err); ok {
+		known := r.refused[closed.Name]
+		if r.refused == nil {
+			r.refused = map[string]bool{}
+		}
+		r.refused[closed.Name] = true
+		return known
+	}
 	cycle, ok := errors.AsType[*CycleError](err)
 	if !ok {
 		return false
@@ -101,10 +126,11 @@ func (r *resolver) told(err error) bool {
 }
 
 func newResolver(scopes Scopes) *resolver {
-	r := &resolver{texts: scopes.Merge(), data: map[string]bool{}, replaced: map[string]string{}}
+	r := &resolver{scopes: scopes, texts: scopes.Merge(), data: map[string]bool{}, open: map[string]bool{}, replaced: map[string]string{}}
 	for _, scope := range scopes {
 		r.empty = r.empty || scope.Empty
 		for name := range scope.Values {
+			r.open[name] = scope.Secrets
 			if scope.Data {
 				r.data[name] = true
 			} else {
@@ -112,6 +138,7 @@ func newResolver(scopes Scopes) *resolver {
 			}
 		}
 	}
+	maps.DeleteFunc(r.texts, func(name, _ string) bool { return strings.HasPrefix(name, SecretPrefix) })
 	return r
 }
 
@@ -145,6 +172,9 @@ func (r *resolver) replace(name string) (string, error) {
 	if text, done := r.replaced[name]; done {
 		return text, nil
 	}
+	if secret, is := strings.CutPrefix(name, SecretPrefix); is {
+		return r.secret(secret)
+	}
 	text, defined := r.texts[name]
 	if !defined && r.empty {
 		return "[]", nil
@@ -167,6 +197,9 @@ func (r *resolver) replace(name string) (string, error) {
 			return "", err
 		}
 		r.chain = r.chain[:len(r.chain)-1]
+		if !r.open[name] && r.mark.In(text) {
+			return "", &ClosedError{name, r.scopes.From(name)}
+		}
 	}
 	if r.kept += len(text); r.kept > MaxTotal {
 		return "", fmt.Errorf("the parameters have more than %d bytes together", MaxTotal)

@@ -19,7 +19,12 @@ type Scope struct {
 	From   string // for people: "the run", "outputs of b"
 	Values map[string]string
 	Data   bool // Values are data: nothing is put in where they look as if they referred to something, and nothing calculated
-	Empty  bool // they are lists that are empty, and so nobody knows their names: what no scope has is an empty list
+
+	// Secrets has Values refer to secrets: of a project's own configs and of the installation. What who starts a run says, and what programs put out,
+	// must not.
+	Secrets bool
+
+	Empty bool // they are lists that are empty, and so nobody knows their names: what no scope has is an empty list
 }
 
 // Scopes are the places that a node's parameters come from, from the weakest to the strongest.
@@ -76,13 +81,14 @@ func ForNode(flow *graph.Flow, run Run, node Node) Scopes {
 		}
 	}
 	add := func(from string, values map[string]string) { put(Scope{From: from, Values: values}) }
-	add("the installation", run.Global)
+	own := func(from string, values map[string]string) { put(Scope{From: from, Values: values, Secrets: true}) }
+	own("the installation", run.Global)
 	if n.Type != graph.TypeFlow {
-		add("shared properties", n.Shared)
+		own("shared properties", n.Shared)
 	}
-	add("the flow's config", flow.Config)
+	own("the flow's config", flow.Config)
 	add("the run", run.Params)
-	for _, number := range append(containers(flow, n), node.Number) {
+	for _, number := range append(Containers(flow, n), node.Number) {
 		in := &flow.Nodes[number]
 		for _, parent := range in.Parents {
 			of := &flow.Nodes[parent]
@@ -95,7 +101,7 @@ func ForNode(flow *graph.Flow, run Run, node Node) Scopes {
 				}
 			}
 		}
-		add("config of "+in.Path, in.Config)
+		own("config of "+in.Path, in.Config)
 		add("the run's properties for "+in.Path, run.Nodes[in.Path])
 	}
 	if node.Item != nil {
@@ -110,8 +116,8 @@ func ForNode(flow *graph.Flow, run Run, node Node) Scopes {
 	return scopes
 }
 
-// containers returns the embedded flows that a node is in, from the outermost.
-func containers(flow *graph.Flow, n *graph.Node) []int {
+// Containers returns the embedded flows that a node is in, from the outermost.
+func Containers(flow *graph.Flow, n *graph.Node) []int {
 	var numbers []int
 	for c := n.Container; c != graph.Top; c = flow.Nodes[c].Container {
 		numbers = append(numbers, c)

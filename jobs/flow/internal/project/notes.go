@@ -13,6 +13,7 @@ import (
 	"github.com/peltonq/pelton/jobs/flow/internal/cond"
 	"github.com/peltonq/pelton/jobs/flow/internal/draft"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
+	"github.com/peltonq/pelton/jobs/flow/internal/line"
 	"github.com/peltonq/pelton/jobs/flow/internal/param"
 )
 
@@ -82,6 +83,7 @@ func set(s *draft.Set, prefix string, around []graph.Config, report *draft.Repor
 		if n.Type == graph.TypeCommand {
 			commands(n.Config, a)
 		}
+		shownSecrets(n, around, a)
 		if n.Type == graph.TypeNoop && n.Config["command"] != "" {
 			a.note("command", "the command of a noop is not run")
 		}
@@ -267,6 +269,29 @@ func commands(c graph.Config, a about) {
 		if _, ok := c[fmt.Sprintf("command.%d", n)]; !ok {
 			a.note(fmt.Sprintf("command.%d", highest), "command.%d and what follows it is not run: command.%d is missing", n+1, n)
 			return
+		}
+	}
+}
+
+// shownSecrets notes secrets on command lines, where other users of the host can see them.
+func shownSecrets(n *draft.Node, around []graph.Config, a about) {
+	var texts map[string]string
+	for key, value := range n.Config {
+		_, isCommand := commandNumber(key)
+		if !(isCommand && n.Type == graph.TypeCommand) && !((key == "main.args" || key == "jvm.args") && n.Type == graph.TypeJavaProcess) || !strings.Contains(value, "${") {
+			continue
+		}
+		if texts == nil {
+			texts = draft.Texts(n, around)
+		}
+		argv := line.Split(value)
+		for at, word := range argv {
+			secret := param.LeadsToSecret(texts, word)
+			if secret == "" || isCommand && line.IsScript(argv, at) {
+				continue
+			}
+			a.note(key, "%s: secret.%s stands on a command line, which other users of the executor's host can see: give it by env.NAME, or in the script of a shell", key, secret)
+			break
 		}
 	}
 }

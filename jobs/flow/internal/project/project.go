@@ -15,6 +15,9 @@ type Options struct {
 	// Types are the job kinds and the mapped types that nodes may have, beside the built-in ones.
 	Types []string
 
+	// Kinds are those of Types that are job kinds, and not mapped to a command.
+	Kinds []string
+
 	// MaxXms and MaxXmx are the greatest heaps that a Java process may ask for, in bytes. Default to 1 GiB and 2 GiB.
 	MaxXms, MaxXmx int64
 
@@ -31,7 +34,7 @@ func Read(b *bundle.Bundle, o Options) (*graph.Project, []graph.Fault, []graph.N
 	}
 	notes(d, report)
 	hidden(b, report)
-	p, faults := draft.Check(d, draft.Rules{Types: o.Types, MaxXms: o.MaxXms, MaxXmx: o.MaxXmx})
+	p, faults := draft.Check(d, draft.Rules{Types: o.Types, Kinds: o.Kinds, MaxXms: o.MaxXms, MaxXmx: o.MaxXmx})
 	report.Faults = append(report.Faults, faults...)
 	if len(report.Faults) > 0 {
 		p = nil

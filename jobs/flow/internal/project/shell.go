@@ -1,20 +1,18 @@
 package project
 
 import (
-	"path"
 	"slices"
 	"strings"
-)
 
-// shells run what stands behind -c, so that shell characters mean what they mean to a shell.
-var shells = []string{"sh", "bash", "dash", "ksh", "zsh", "ash"}
+	"github.com/peltonq/pelton/jobs/flow/internal/line"
+)
 
 // surprises says what in a command line would work in a shell and does not without one. A character behind quotes is data for
 // everybody, except for a variable in double quotes.
-func surprises(line string) []string {
-	line = strings.TrimSpace(line)
-	words := strings.Fields(line)
-	if len(words) > 1 && slices.Contains(shells, path.Base(words[0])) && strings.HasPrefix(words[1], "-") && strings.HasSuffix(words[1], "c") {
+func surprises(text string) []string {
+	text = strings.TrimSpace(text)
+	words := strings.Fields(text)
+	if len(words) > 1 && line.IsShell(words[0]) && strings.HasPrefix(words[1], "-") && strings.HasSuffix(words[1], "c") {
 		return nil
 	}
 	var found []string
@@ -25,7 +23,7 @@ func surprises(line string) []string {
 	}
 	const instead = "; there is no shell: use bash -c '...'"
 	quote := rune(0)
-	runes := []rune(line)
+	runes := []rune(text)
 	at := func(i int) rune {
 		if i < len(runes) {
 			return runes[i]

@@ -1,0 +1,2 @@
+// Package line reads the command lines of nodes, as Azkaban does.
+package line

@@ -1,0 +1,2 @@
+-- Deletes a secret.
+DELETE FROM pelton.secret WHERE project = $1 AND name = $2 RETURNING version
