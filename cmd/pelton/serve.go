@@ -40,6 +40,7 @@ type serving struct {
 	fallback bool   // if listen is taken, take any port
 	insecure bool   // listen may be an address that others can reach
 	access   accessSettings
+	traces   traceSettings
 	shutdown time.Duration
 	pollOnly bool
 
@@ -61,6 +62,7 @@ func (s *serving) flags(f *pflag.FlagSet) {
 	f.BoolVar(&s.insecure, "insecure-listen", false, "allow --listen on an address that other machines can reach without TLS: anyone may read the metrics")
 	f.BoolVar(&s.pollOnly, "poll-only", false, "do without LISTEN, for a pooler in transaction mode")
 	s.flows.flags(f)
+	s.traces.flags(f)
 	f.StringVar(&s.filesDir, "files-dir", "", "`directory` where the files of flows are laid out (default: below the user's cache directory)")
 	f.BoolVar(&s.testKinds, "test-kinds", false, "also work jobs of kind test, which Azkaban's own examples use")
 	f.DurationVar(&s.heartbeat, "heartbeat", 0, "time between two signs of life")
@@ -132,6 +134,11 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 		return err
 	}
 	defer pool.Close()
+	traced, err := a.startTracer(stop.soft, s.traces)
+	if err != nil {
+		return err
+	}
+	defer traced.stop(stop.hard)
 	served, err := a.newEndpoint(pool, s)
 	if err != nil {
 		return usage(err)
@@ -204,6 +211,7 @@ func (a *app) servingClient(
 	config := &jobs.Config{
 		Queues: queues, Schema: a.schemaName(), Logger: a.logger(levelServe), PollOnly: s.pollOnly, DutiesOff: !s.duties,
 		Heartbeat: s.heartbeat, Lease: s.lease, PollInterval: s.poll, Observer: observer, Retention: s.retention,
+		Middleware: a.tracer.Middleware(),
 	}
 	var kinds []string
 	if len(queues) > 0 {
@@ -223,7 +231,7 @@ func (a *app) servingFlows(pool *pgxpool.Pool, client *jobs.Client, s serving) (
 	if err != nil {
 		return nil, err
 	}
-	config.Logger, config.SchedulerOff = a.logger(levelServe), !s.duties
+	config.Logger, config.SchedulerOff, config.Observer = a.logger(levelServe), !s.duties, a.tracer.Flows()
 	flows, err := flow.NewClient(pool, client, config)
 	if err != nil {
 		return nil, usage(err)
