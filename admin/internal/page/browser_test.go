@@ -98,7 +98,7 @@ func TestJobInABrowser(t *testing.T) {
 	b.WaitFor("#now", "running")
 	b.WaitFor(".log", "step 3")
 	b.ClickText("Cancel")
-	b.WaitFor(".flash", "told to end")
+	b.WaitFor(".flash", "The job")
 	b.WaitFor("#now", "cancelled")
 	b.WaitFor(".log", "step 1")
 	b.Go(fmt.Sprintf("/jobs/%d", id))
