@@ -94,7 +94,7 @@ func (m *Metrics) readGauges() (page.Gauges, error) {
 				all.Pending = value
 				continue
 			case "pelton_dead_letters":
-				all.Dead = value
+				all.Dead += value // of each queue
 				continue
 			case "pelton_executors_alive":
 				all.Executors = value

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 
 // newDuties makes the scheduler's part.
 func (c *Client) newDuties() *duty.Set {
+	var leaves sync.Once
 	keeper := sync.OnceValues(c.Keeper)
 	return duty.New(c.store, duty.Config{
 		Log:       c.log,
@@ -33,7 +35,15 @@ func (c *Client) newDuties() *duty.Set {
 			if err != nil {
 				return err
 			}
-			return c.keep(ctx, k)
+			err = c.keep(ctx, k)
+			if errors.Is(err, schema.ErrNotOwner) { // it may be meant so: the rest goes on, and nothing fails
+				leaves.Do(func() {
+					c.log.WarnContext(ctx, "partitions are left to their owner: make this role a member of it, or run `pelton partitions maintain` as the owner once a day",
+						"error", err)
+				})
+				return nil
+			}
+			return err
 		},
 	})
 }
@@ -73,11 +83,13 @@ func (c *Client) belowMark(relation string, n int) {
 func (c *Client) newNotifier() *notifier.Notifier {
 	return notifier.New(c.pool, notifier.Config{
 		Channel: sqlfile.WakeChannel(c.config.Schema), Log: c.log, Hint: c.hinted, Connected: c.connected,
+		Broken: func() { c.config.Observer.Listening(false) },
 	})
 }
 
 // connected looks once, because hints may have been missed.
 func (c *Client) connected() {
+	c.config.Observer.Listening(true)
 	c.executor.WakeAll()
 	c.flows.call()
 	c.schedules.call()
@@ -89,18 +101,24 @@ func (c *Client) connected() {
 // hinted passes a hint on: a line with work, a running job that was cancelled, a queue that was paused or resumed, or a job
 // that is due soon. Queues' names have no colon.
 func (c *Client) hinted(payload string) {
+	kind := "line"
 	switch what, rest, tagged := strings.Cut(payload, ":"); {
 	case tagged && what == "cancel":
+		kind = what
 		if id, err := strconv.ParseInt(rest, 10, 64); err == nil {
 			c.executor.Cancel(id)
 		}
 	case tagged && what == "queue":
+		kind = what
 		c.executor.BeatNow()
 	case payload == store.FlowHint:
+		kind = what
 		c.flows.call()
 	case payload == store.ScheduleHint:
+		kind = what
 		c.schedules.call()
 	case payload == store.DueHint:
+		kind = what
 		if c.duties != nil {
 			c.duties.HintDue()
 		}
@@ -110,6 +128,7 @@ func (c *Client) hinted(payload string) {
 			c.duties.LookDue() // it may be of a job that is scheduled for soon
 		}
 	}
+	c.config.Observer.Hinted(kind)
 }
 
 // claimed tells the observer, and the marker that the line moves.
