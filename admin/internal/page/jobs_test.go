@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"fmt"
+	"html"
 	"net/url"
 	"strings"
 	"testing"
@@ -177,7 +178,7 @@ func TestJobsPaging(t *testing.T) {
 			if !more {
 				break
 			}
-			path = strings.ReplaceAll(before[strings.LastIndex(before, `href="`)+6:], "&amp;", "&")
+			path = html.UnescapeString(before[strings.LastIndex(before, `href="`)+6:])
 		}
 		if len(seen) != 80 {
 			t.Errorf("%s shows %d jobs, want 80", query, len(seen))
@@ -195,7 +196,7 @@ func TestLog(t *testing.T) {
 	a := viewer.Want(200, path, "data-follow=")
 	_, rest, _ := strings.Cut(a.Body, `data-follow="`)
 	follow, _, _ := strings.Cut(rest, `"`)
-	events := viewer.Stream(strings.ReplaceAll(follow, "&amp;", "&"))
+	events := viewer.Stream(html.UnescapeString(follow))
 	var text strings.Builder
 	limit := time.After(pagetest.Patience)
 	for over := false; !over; {
@@ -250,7 +251,7 @@ func TestLongLog(t *testing.T) {
 			t.Fatalf("no link %q", text)
 		}
 		to, _, _ := strings.Cut(before[strings.LastIndex(before, `href="`)+6:], `"`)
-		return strings.ReplaceAll(to, "&amp;", "&")
+		return html.UnescapeString(to)
 	}
 	small := func(a pagetest.Answer) {
 		t.Helper()
