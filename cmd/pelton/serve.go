@@ -40,6 +40,7 @@ type serving struct {
 	fallback bool   // if listen is taken, take any port
 	insecure bool   // listen may be an address that others can reach
 	access   accessSettings
+	alerts   alertSettings
 	traces   traceSettings
 	shutdown time.Duration
 	pollOnly bool
@@ -117,6 +118,7 @@ type started struct {
 	Kinds       []string       `json:"kinds,omitempty"`
 	Scheduler   bool           `json:"scheduler"`
 	Endpoint    string         `json:"endpoint,omitempty"`
+	Alerts      string         `json:"alerts,omitempty"`
 	DatabaseURL string         `json:"database_url,omitempty"` // of pelton dev
 	DataDir     string         `json:"data_dir,omitempty"`     // of pelton dev, as are those below
 	ServerLog   string         `json:"server_log,omitempty"`
@@ -144,15 +146,22 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 		return usage(err)
 	}
 	programs := a.commandConfig(stop.soft, pool)
+	programs.Env = s.alerts.hide(programs.Env)
 	client, kinds, err := a.servingClient(pool, queues, s, programs, served.observer())
 	if err != nil {
 		return usage(err)
 	}
-	flows, err := a.servingFlows(pool, client, s)
+	flows, err := a.servingFlows(pool, client, s, served.observer())
 	if err != nil {
 		return err
 	}
-	schedules, err := periodic.NewClient(pool, client, flows, &periodic.Config{Logger: a.logger(levelServe), SchedulerOff: !s.duties})
+	schedules, err := periodic.NewClient(pool, client, flows, &periodic.Config{
+		Logger: a.logger(levelServe), SchedulerOff: !s.duties, Observer: served.observer(),
+	})
+	if err != nil {
+		return err
+	}
+	alerts, err := a.newEvaluator(pool, client, s, served)
 	if err != nil {
 		return err
 	}
@@ -176,16 +185,20 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 		flows.Stop()
 		return errors.Join(err, stopClient(stop.hard, client, s.shutdown))
 	}
+	if s.duties {
+		alerts.Start(stop.soft)
+	}
 	served.ready()
 	defer func() {
 		served.stopping()
+		alerts.Stop()
 		schedules.Stop()
 		flows.Stop()
 		err = errors.Join(err, stopClient(stop.hard, client, s.shutdown))
 	}()
 	info := started{
 		Event: "started", Client: client.ID(), Schema: client.Schema(), Queues: map[string]int{}, Kinds: kinds,
-		Scheduler: s.duties, Endpoint: served.url(),
+		Scheduler: s.duties, Endpoint: served.url(), Alerts: s.alerts.path,
 	}
 	for name, q := range queues {
 		info.Queues[name] = q.MaxWorkers
@@ -221,17 +234,21 @@ func (a *app) servingClient(
 		}
 		kinds = config.Workers.Kinds()
 	}
+	if err := s.alerts.work(a, config); err != nil {
+		return nil, nil, err
+	}
 	client, err := jobs.NewClient(pool, config)
 	return client, kinds, err
 }
 
 // servingFlows advances flows if this process has duties.
-func (a *app) servingFlows(pool *pgxpool.Pool, client *jobs.Client, s serving) (*flow.Client, error) {
+func (a *app) servingFlows(pool *pgxpool.Pool, client *jobs.Client, s serving, observer flow.StepObserver) (*flow.Client, error) {
 	config, err := s.flows.config()
 	if err != nil {
 		return nil, err
 	}
 	config.Logger, config.SchedulerOff, config.Observer = a.logger(levelServe), !s.duties, a.tracer.Flows()
+	config.StepObserver = observer
 	flows, err := flow.NewClient(pool, client, config)
 	if err != nil {
 		return nil, usage(err)
