@@ -14,7 +14,11 @@ type room struct {
 var rooms = []room{
 	overviewRoom,
 	jobsRoom,
+	schedulesRoom,
 	queuesRoom,
+	executorsRoom,
+	deadRoom,
+	auditRoom,
 	accountRoom,
 }
 
