@@ -39,6 +39,7 @@ var notYet = []string{
 	"user *",
 	"token *",
 	"secret *",
+	"job erase",
 }
 
 // local are commands that cannot be done from afar, and why.

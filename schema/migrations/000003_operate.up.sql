@@ -481,8 +481,8 @@ BEGIN
             blank := '{}';
         END;
         UPDATE pelton.flow_run r SET erased_at = coalesce(r.erased_at, clock_timestamp()), step = r.step + 1, options = blank,
-            reason = CASE WHEN node.reason <> '' AND strpos(r.reason, left(node.reason, 100)) > 0 THEN 'erased' ELSE r.reason END
-        WHERE r.id = node.run_id AND (r.erased_at IS NULL OR r.options::text <> blank::text);
+            reason = CASE WHEN strpos(r.reason, node.path) > 0 THEN 'erased' ELSE r.reason END -- it names the node, and quotes why that failed
+        WHERE r.id = node.run_id AND (r.erased_at IS NULL OR strpos(r.reason, node.path) > 0 AND r.reason <> 'erased');
         GET DIAGNOSTICS n = ROW_COUNT;
         runs := runs + n;
         UPDATE pelton.audit a SET after = a.after #- '{options,params}' #- '{options,node_params}'
