@@ -131,6 +131,7 @@ func (s *Server) Start(ctx context.Context) error {
 		return errors.Join(err, listener.Close())
 	}
 	s.config.Metrics.Start(ctx)
+	//nolint:contextcheck // handlers take their requests' contexts
 	server := &http.Server{
 		Handler: s.routes(own), ErrorLog: slog.NewLogLogger(s.config.Logger.Handler(), slog.LevelWarn), TLSConfig: secret,
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,

@@ -235,14 +235,14 @@ func (v *visitor) watch(ctx context.Context, path string) error {
 		return err
 	}
 	_, err = io.Copy(io.Discard, response.Body)
-	closed := response.Body.Close()
-	switch {
-	case ctx.Err() != nil:
-		return nil
-	case err == nil:
-		return fmt.Errorf("%s ended by itself", path)
+	err = errors.Join(err, response.Body.Close())
+	if ctx.Err() == nil && err == nil {
+		err = fmt.Errorf("%s ended by itself", path)
 	}
-	return errors.Join(err, closed)
+	if ctx.Err() != nil {
+		err = nil // it was to end
+	}
+	return err
 }
 
 // cpu is the processor time of PostgreSQL and of the process that serves.

@@ -2,6 +2,7 @@ package periodic
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -22,4 +23,16 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	}
 	*d = Duration(parsed)
 	return nil
+}
+
+// Short leaves out the zeros that a duration's text ends with.
+func (d Duration) Short() string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }

@@ -100,8 +100,12 @@ type ListParams struct {
 	Kind   string // of the target, a job
 	Flow   string // the target: PROJECT/FLOW, or PROJECT
 	Paused *bool
-	After  string // continue a list: the name of its last schedule
-	Limit  int    // 1 to 10,000; defaults to 100
+
+	// Projects are those of whose flows; nil: any schedule.
+	Projects []string
+
+	After string // continue a list: the name of its last schedule
+	Limit int    // 1 to 10,000; defaults to 100
 }
 
 // List lists schedules by name. A page that has Limit entries may have another behind it, After the last one's name.
@@ -119,7 +123,7 @@ func (c *Client) list(ctx context.Context, db store.DB, p ListParams) ([]Entry, 
 	if err != nil {
 		return nil, fmt.Errorf("list schedules: %w", err)
 	}
-	f := store.ScheduleFilter{Prefix: p.Prefix, After: p.After, Owner: p.Owner, Kind: p.Kind, Paused: p.Paused, Limit: limit}
+	f := store.ScheduleFilter{Prefix: p.Prefix, After: p.After, Owner: p.Owner, Kind: p.Kind, Paused: p.Paused, Projects: p.Projects, Limit: limit}
 	f.Project, f.Flow, _ = strings.Cut(p.Flow, "/")
 	rows, err := c.store.Schedules(ctx, db, f)
 	if err != nil {
@@ -303,20 +307,21 @@ func writeCursor(tick int64, n int) string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d.%d", tick, n))
 }
 
-var errCursor = errors.New("the cursor is not one that a list of ticks gave")
+// ErrBadCursor is of TicksParams.After.
+var ErrBadCursor = errors.New("the cursor is not one that a list of ticks gave")
 
 func readCursor(cursor string) (tick *int64, n int, err error) {
 	decoded, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
-		return nil, 0, errCursor
+		return nil, 0, ErrBadCursor
 	}
 	before, after, _ := strings.Cut(string(decoded), ".")
 	key, err := strconv.ParseInt(before, 10, 64)
 	if err != nil {
-		return nil, 0, errCursor
+		return nil, 0, ErrBadCursor
 	}
 	if n, err = strconv.Atoi(after); err != nil {
-		return nil, 0, errCursor
+		return nil, 0, ErrBadCursor
 	}
 	return &key, n, nil
 }

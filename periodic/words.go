@@ -3,6 +3,7 @@ package periodic
 import (
 	"errors"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -26,4 +27,44 @@ func words(err error) string {
 		text = text[:len(text)-size]
 	}
 	return text
+}
+
+// When says in words for people when the ticks come.
+func (e *Entry) When() string {
+	switch {
+	case e.Cron != "" && e.TimeZone != "" && e.TimeZone != "UTC":
+		return e.Cron + " " + e.TimeZone
+	case e.Cron != "":
+		return e.Cron
+	case e.Every != 0:
+		return "every " + e.Every.Short()
+	case e.Delay != 0:
+		return e.Delay.Short() + " after the end"
+	case e.At != nil:
+		return "at " + InZone(*e.At, e.TimeZone)
+	}
+	return "a function of " + e.Owner
+}
+
+// What says in words for people what a tick starts.
+func (e *Entry) What() string {
+	switch {
+	case e.Flow != nil:
+		return "flow " + e.Flow.Project + "/" + e.Flow.Flow
+	case e.Job != nil:
+		return "job " + e.Job.Kind
+	}
+	return "a function of " + e.Owner
+}
+
+// InZone is a time with the offset of a zone, as RFC 3339 has it; UTC if there is no such zone. RFC 3339 has no seconds of an offset, so a time with
+// these is in UTC too.
+func InZone(t time.Time, zone string) string {
+	t = t.UTC()
+	if loc, err := time.LoadLocation(zone); err == nil {
+		if _, offset := t.In(loc).Zone(); offset%60 == 0 {
+			t = t.In(loc)
+		}
+	}
+	return t.Format(time.RFC3339)
 }

@@ -45,13 +45,13 @@ func (p *pass) ddl(ctx context.Context, step string, tables []string, fn func(tx
 	}
 }
 
-// tx runs fn with limits that hold under any setting of the role. The idle timeout ends the transaction of a process that was
+// tx runs fn as the tables' owner, with limits that hold under any setting of the role. The idle timeout ends the transaction of a process that was
 // stopped while it held locks others wait for.
 func (p *pass) tx(ctx context.Context, fn func(tx pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, p.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		const limits = "SELECT set_config('lock_timeout', $1, true), set_config('statement_timeout', '30s', true)," +
-			" set_config('idle_in_transaction_session_timeout', '5s', true)"
-		if _, err := tx.Exec(ctx, limits, fmt.Sprintf("%dms", p.patience.lock.Milliseconds())); err != nil {
+			" set_config('idle_in_transaction_session_timeout', '5s', true), set_config('role', $2, true)"
+		if _, err := tx.Exec(ctx, limits, fmt.Sprintf("%dms", p.patience.lock.Milliseconds()), p.owner); err != nil {
 			return fmt.Errorf("set limits of a transaction: %w", err)
 		}
 		return fn(tx)

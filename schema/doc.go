@@ -34,5 +34,8 @@
 // Between setting the end of an open-ended partition that has rows and putting a new one behind it, ids beyond that end are refused. It
 // lies seven partitions ahead (an hour at least), so only maintenance that dies in that very moment and stays away for a week is felt.
 //
+// Maintenance works as the tables' owner, whoever asks for it: a member of the owner becomes it for each transaction (SET LOCAL ROLE), others
+// get [ErrNotOwner].
+//
 // A transaction in REPEATABLE READ that began before a swap and reads job only after it does not see the jobs that were moved.
 package schema

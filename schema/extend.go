@@ -88,7 +88,7 @@ func (p *pass) topID(ctx context.Context, part Partition) (top *int64, err error
 	if part.Parent == tableLog || part.Parent == tableTick { // their keys do not begin with the time
 		sql = fmt.Sprintf("SELECT max(%[1]s) FROM (SELECT %[1]s FROM %[2]s LIMIT 1) l", keyColumn(part.Parent), p.table(part.Name))
 	}
-	if err := p.pool.QueryRow(ctx, sql).Scan(&top); err != nil {
+	if err := p.tx(ctx, func(tx pgx.Tx) error { return tx.QueryRow(ctx, sql).Scan(&top) }); err != nil {
 		return nil, fmt.Errorf("look into %q: %w", part.Name, err)
 	}
 	return top, nil

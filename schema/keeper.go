@@ -78,7 +78,11 @@ type Keeper struct {
 	swept     *memory                 // _old partitions looked through
 }
 
-// NewKeeper makes a keeper of the schema of that name. The pool must allow at least two connections, and its role must own the tables.
+// ErrNotOwner is returned by Maintain where the session's role neither owns the tables nor is a member of their owner.
+var ErrNotOwner = errors.New("not the owner of the tables")
+
+// NewKeeper makes a keeper of the schema of that name. The pool must allow at least two connections. For Maintain its role must own the tables,
+// or be a member of their owner: it becomes the owner for each transaction then, so that what it makes belongs to the owner too.
 func NewKeeper(pool *pgxpool.Pool, name string, config KeeperConfig) (*Keeper, error) {
 	config = config.withDefaults()
 	if err := errors.Join(CheckName(name), config.validate()); err != nil {
@@ -105,7 +109,11 @@ func (k *Keeper) Maintain(ctx context.Context) (Report, error) {
 		return report, err
 	}
 	defer release()
-	p := &pass{Keeper: k, report: &report}
+	owner, err := k.owner(ctx)
+	if err != nil {
+		return report, err
+	}
+	p := &pass{Keeper: k, owner: owner, report: &report}
 	if err := k.pool.QueryRow(ctx, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").Scan(&p.no); err != nil {
 		return report, fmt.Errorf("number of the pass: %w", err)
 	}
@@ -121,6 +129,19 @@ func (k *Keeper) Maintain(ctx context.Context) (Report, error) {
 		}
 	}
 	return report, errors.Join(faults...)
+}
+
+// owner is who owns the tables, if this session's role may become it.
+func (k *Keeper) owner(ctx context.Context) (string, error) {
+	var owner, user string
+	var may bool
+	if err := k.pool.QueryRow(ctx, k.sql.Get("owner")).Scan(&owner, &user, &may); err != nil {
+		return "", fmt.Errorf("look for the owner of the tables: %w", err)
+	}
+	if !may {
+		return "", fmt.Errorf("%w of schema %q: they belong to %q, and %q is no member of it", ErrNotOwner, k.schema, owner, user)
+	}
+	return owner, nil
 }
 
 // Ahead says how far the partitions of each table are made ahead.
@@ -170,6 +191,7 @@ func (k *Keeper) hold(ctx context.Context) (release func(), err error) {
 // pass is one call of Maintain.
 type pass struct {
 	*Keeper
+	owner  string
 	no     int64 // names the pass's own tables and notes; the time in microseconds
 	report *Report
 	copies int // made so far

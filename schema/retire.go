@@ -340,7 +340,11 @@ func (p *pass) clean(ctx context.Context) error {
 		}
 	}
 	const forget = "DELETE FROM %s WHERE pass <> $1"
-	if _, err := p.pool.Exec(ctx, fmt.Sprintf(forget, p.table("job_moved")), p.no); err != nil {
+	err = p.tx(ctx, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, fmt.Sprintf(forget, p.table("job_moved")), p.no)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("forget notes: %w", err)
 	}
 	return nil

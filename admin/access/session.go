@@ -11,6 +11,7 @@ import (
 
 // Session is a browser in which somebody has logged in.
 type Session struct {
+	ID        string    `json:"id"` // a part of its hash
 	CreatedAt time.Time `json:"created_at"`
 	SeenAt    time.Time `json:"seen_at"` // give or take a minute
 	ExpiresAt time.Time `json:"expires_at"`

@@ -30,14 +30,21 @@ var operations = map[string]string{
 	"partitions maintain": "partitions-maintain",
 	"audit list":          "audit-list",
 	"executor list":       "executors-list",
+	"flow push":           "flows-push", "flow list": "flows-list", "flow versions": "flows-versions", "flow graph": "flows-graph",
+	"flow run": "runs-start", "flow runs": "runs-list", "flow show": "runs-get", "flow why": "runs-why", "flow logs": "runs-log",
+	"flow kill": "runs-kill", "flow pause": "runs-pause", "flow resume": "runs-resume", "flow retry": "runs-retry", "flow rerun": "runs-rerun",
+	"flow succeed":  "runs-succeed",
+	"schedule list": "schedules-list", "schedule show": "schedules-get", "schedule put": "schedules-put", "schedule preview": "schedules-preview",
+	"schedule ticks": "schedules-ticks", "schedule delete": "schedules-delete", "schedule pause": "schedules-pause",
+	"schedule resume": "schedules-resume", "schedule trigger": "schedules-trigger", "schedule backfill": "backfills-start",
+	"schedule backfill list": "backfills-list", "schedule backfill show": "backfills-get", "schedule backfill cancel": "backfills-cancel",
 }
 
 // notYet are commands whose operations are still to come. It ends empty.
 var notYet = []string{
-	"flow *",
-	"schedule *",
 	"user *",
 	"token *",
+	"alert *",
 	"secret *",
 	"job erase",
 }

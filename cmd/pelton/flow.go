@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/periodic"
 )
 
 func (a *app) flow() *cobra.Command {
@@ -27,7 +28,7 @@ func (a *app) withFlows(ctx context.Context, s flowSettings, do func(ctx context
 	if err != nil {
 		return err
 	}
-	config.Logger, config.SchedulerOff = a.logger(levelQuiet), true
+	config.Logger, config.SchedulerOff, config.Observer = a.logger(levelQuiet), true, a.tracer.Flows()
 	return a.withClient(ctx, func(ctx context.Context, db database) error {
 		flows, err := flow.NewClient(db.pool, db.client, config)
 		if err != nil {
@@ -145,7 +146,7 @@ pauses it when the trigger is gone.`,
 				return err
 			}
 			if triggers.with {
-				settings.checkTrigger = checkTrigger
+				settings.checkTrigger = periodic.CheckTrigger
 			}
 			return a.withFlows(ctx, settings, func(ctx context.Context, db database, flows *flow.Client) error {
 				if _, err := os.Stat(args[0]); err != nil {
@@ -175,7 +176,7 @@ pauses it when the trigger is gone.`,
 	return cmd
 }
 
-func (a *app) printPush(project string, report *flow.PushReport, schedules []pushedSchedule, err error) error {
+func (a *app) printPush(project string, report *flow.PushReport, schedules []periodic.TriggerChange, err error) error {
 	if report == nil || err != nil && len(report.Faults) == 0 {
 		return err
 	}
@@ -208,8 +209,8 @@ func (a *app) printPush(project string, report *flow.PushReport, schedules []pus
 		}
 		fmt.Fprintf(a.stdout, "  %s/%s\n", project, name)
 	}
-	for _, s := range schedules {
-		fmt.Fprintf(a.stdout, "schedule %s: %s\n", s.Name, s.words())
+	for i := range schedules {
+		fmt.Fprintf(a.stdout, "schedule %s: %s\n", schedules[i].Name, changeWords(&schedules[i]))
 	}
 	return nil
 }

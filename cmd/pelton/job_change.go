@@ -143,8 +143,12 @@ func erasedText(done *jobs.Erased) string {
 		n    int
 		what string
 	}{
-		{done.Attempts, "runs"}, {done.LogChunks, "pieces of log"}, {done.DeadLetters, "dead letters"}, {done.Nodes, "nodes of flows"},
-		{done.Runs, "runs of flows, which cannot be retried"}, {done.Answers, "answers of the API"},
+		{done.Attempts, "runs"},
+		{done.LogChunks, "pieces of log"},
+		{done.DeadLetters, "dead letters"},
+		{done.Nodes, "nodes of flows"},
+		{done.Runs, "runs of flows, which cannot be retried"},
+		{done.Answers, "answers of the API"},
 	} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))

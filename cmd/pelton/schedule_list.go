@@ -67,48 +67,9 @@ func (a *app) scheduleList() *cobra.Command {
 func scheduleCells(e periodic.Entry) []any {
 	last := "-"
 	if t := e.LastTick; t != nil {
-		last = zonedIn(t.At, e.TimeZone) + " " + outcomeWords(t)
+		last = periodic.InZone(t.At, e.TimeZone) + " " + outcomeWords(t)
 	}
-	return []any{e.Name, whenWords(&e), targetWords(&e), nextWords(&e), last, stateWords(&e), orDash(e.Owner)}
-}
-
-// whenWords is when a schedule's ticks come.
-func whenWords(e *periodic.Entry) string {
-	switch {
-	case e.Cron != "" && e.TimeZone != "" && e.TimeZone != "UTC":
-		return e.Cron + " " + e.TimeZone
-	case e.Cron != "":
-		return e.Cron
-	case e.Every != 0:
-		return "every " + shortDuration(time.Duration(e.Every))
-	case e.Delay != 0:
-		return shortDuration(time.Duration(e.Delay)) + " after the end"
-	case e.At != nil:
-		return "at " + zonedIn(*e.At, e.TimeZone)
-	}
-	return "a function of " + e.Owner
-}
-
-// shortDuration leaves out the zeros that a duration's text ends with.
-func shortDuration(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
-
-func targetWords(e *periodic.Entry) string {
-	switch {
-	case e.Flow != nil:
-		return "flow " + e.Flow.Project + "/" + e.Flow.Flow
-	case e.Job != nil:
-		return "job " + e.Job.Kind
-	}
-	return "a function of " + e.Owner
+	return []any{e.Name, e.When(), e.What(), nextWords(&e), last, stateWords(&e), orDash(e.Owner)}
 }
 
 func stateWords(e *periodic.Entry) string {
@@ -154,11 +115,11 @@ func showSchedule(w io.Writer, e *periodic.Entry) {
 			fmt.Fprintf(t, "%s\t%s\n", name, oneLine(value))
 		}
 	}
-	at := func(t time.Time) string { return zonedIn(t, e.TimeZone) }
+	at := func(t time.Time) string { return periodic.InZone(t, e.TimeZone) }
 	row("schedule", e.Name)
 	row("description", e.Description)
-	row("when", whenWords(e))
-	row("starts", targetWords(e))
+	row("when", e.When())
+	row("starts", e.What())
 	row("target", targetJSON(e))
 	row("rules", rulesWords(e))
 	row("owner", e.Owner)
@@ -227,14 +188,14 @@ func rulesWords(e *periodic.Entry) string {
 	add(e.Overlap != "", "overlap", e.Overlap)
 	add(e.DSTGap != periodic.GapNext, "dst-gap", e.DSTGap)
 	add(e.DSTOverlap != periodic.OverlapFirst, "dst-overlap", e.DSTOverlap)
-	add(e.Grace != 0, "grace", shortDuration(time.Duration(e.Grace)))
-	add(e.Spread != 0, "spread", shortDuration(time.Duration(e.Spread)))
-	add(e.Jitter != 0, "jitter", shortDuration(time.Duration(e.Jitter)))
+	add(e.Grace != 0, "grace", e.Grace.Short())
+	add(e.Spread != 0, "spread", e.Spread.Short())
+	add(e.Jitter != 0, "jitter", e.Jitter.Short())
 	if e.StartAt != nil {
-		add(true, "start", zonedIn(*e.StartAt, e.TimeZone))
+		add(true, "start", periodic.InZone(*e.StartAt, e.TimeZone))
 	}
 	if e.EndAt != nil {
-		add(true, "end", zonedIn(*e.EndAt, e.TimeZone))
+		add(true, "end", periodic.InZone(*e.EndAt, e.TimeZone))
 	}
 	return strings.Join(words, ", ")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/peltonq/pelton/admin/document"
 	"github.com/peltonq/pelton/periodic"
 )
 
@@ -83,21 +84,8 @@ are listed and counted. No database is asked.`,
 	return cmd
 }
 
-// previewJSON is what --json prints; its shape is fixed.
-type previewJSON struct {
-	Ticks []previewTickJSON `json:"ticks"`
-}
-
-type previewTickJSON struct {
-	At   string `json:"at"`
-	Note string `json:"note"` // "", "moved", "dropped (gap)", "dropped (repeat)"
-}
-
 func (a *app) printPreview(ticks []periodic.PreviewTick) error {
-	answer := previewJSON{Ticks: make([]previewTickJSON, len(ticks))}
-	for i, t := range ticks {
-		answer.Ticks[i] = previewTickJSON{zoned(t.At), string(t.Note)}
-	}
+	answer := document.NewPreview(ticks)
 	return a.document(answer, func(w io.Writer) {
 		if len(ticks) == 0 {
 			fmt.Fprintln(a.stderr, "pelton: no ticks")
@@ -110,7 +98,7 @@ func (a *app) printPreview(ticks []periodic.PreviewTick) error {
 func printTicks(w io.Writer, ticks []periodic.PreviewTick) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, t := range ticks {
-		at := zoned(t.At)
+		at := periodic.InZone(t.At, t.At.Location().String())
 		if !t.Runs() {
 			at = "(" + at + ")"
 		}
@@ -135,23 +123,6 @@ func previewWords(t periodic.PreviewTick) string {
 	case periodic.NoteNone:
 	}
 	return ""
-}
-
-// zoned is a time with its zone's offset; RFC 3339 has no seconds of an offset, so a time with these is in UTC.
-func zoned(t time.Time) string {
-	if _, offset := t.Zone(); offset%60 != 0 {
-		t = t.UTC()
-	}
-	return t.Format(time.RFC3339)
-}
-
-// zonedIn is a time in a schedule's zone.
-func zonedIn(t time.Time, zone string) string {
-	loc, err := time.LoadLocation(zone)
-	if err != nil {
-		loc = time.UTC
-	}
-	return zoned(t.In(loc))
 }
 
 // parseLast is parseMoment for the end of a range: a date is the end of that day, but of today what has passed of it.

@@ -245,7 +245,7 @@ func startsWords(e *periodic.Entry) string {
 	if e.StartsAt == nil {
 		return ""
 	}
-	return ", starts " + zonedIn(*e.StartsAt, e.TimeZone)
+	return ", starts " + periodic.InZone(*e.StartsAt, e.TimeZone)
 }
 
 // nextWords is a schedule's next tick.
@@ -253,5 +253,5 @@ func nextWords(e *periodic.Entry) string {
 	if e.NextAt == nil {
 		return "-"
 	}
-	return zonedIn(*e.NextAt, e.TimeZone)
+	return periodic.InZone(*e.NextAt, e.TimeZone)
 }

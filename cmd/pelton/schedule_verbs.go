@@ -10,8 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/peltonq/pelton/jobs"
-	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/periodic"
 )
 
@@ -132,7 +130,7 @@ func (a *app) scheduleTicks() *cobra.Command {
 				return err
 			}
 			p.Limit, p.Outcome, p.Source = limit, periodic.Outcome(outcome), periodic.Source(source)
-			return a.withTargets(ctx, func(ctx context.Context, db database, flows *flow.Client, schedules *periodic.Client) error {
+			return a.withSchedules(ctx, func(ctx context.Context, schedules *periodic.Client) error {
 				e, err := schedules.Get(ctx, args[0])
 				if err != nil {
 					return err
@@ -147,11 +145,11 @@ func (a *app) scheduleTicks() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				ticks, err := withStates(ctx, db, flows, result.Ticks)
+				ticks, err := schedules.TickStates(ctx, result.Ticks)
 				if err != nil {
 					return err
 				}
-				cells := func(t shownTick) []any { return tickCells(t, e.TimeZone) }
+				cells := func(t periodic.TickState) []any { return tickCells(t, e.TimeZone) }
 				if err := list(a, "AT N SOURCE OUTCOME REASON RUN STATE DECIDED NOTE", ticks, cells); err != nil {
 					return err
 				}
@@ -197,57 +195,7 @@ func wordFlag[W ~string](flag, word string, known []W) error {
 	return oneOf("--"+flag, word, words)
 }
 
-// shownTick is a tick, and how its run stands.
-type shownTick struct {
-	periodic.Tick
-
-	State string `json:"state,omitempty"` // of its job, or the status of its flow's run; empty: it has none, or retention has dropped it
-}
-
-// withStates reads how the runs of a page of ticks stand.
-func withStates(ctx context.Context, db database, flows *flow.Client, ticks []periodic.Tick) ([]shownTick, error) {
-	var jobIDs, runIDs []int64
-	for _, t := range ticks {
-		switch {
-		case t.JobID != nil:
-			jobIDs = append(jobIDs, *t.JobID)
-		case t.RunID != nil:
-			runIDs = append(runIDs, *t.RunID)
-		}
-	}
-	jobStates, runStates := map[int64]string{}, map[int64]string{}
-	if len(jobIDs) > 0 {
-		page, err := db.client.JobList(ctx, jobs.NewJobListParams().IDs(jobIDs...).First(len(jobIDs)))
-		if err != nil {
-			return nil, err
-		}
-		for _, j := range page.Jobs {
-			jobStates[j.ID] = string(j.State)
-		}
-	}
-	if len(runIDs) > 0 {
-		runs, err := flows.Runs(ctx, flow.RunFilter{IDs: runIDs}, len(runIDs))
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range runs {
-			runStates[r.ID] = r.Status
-		}
-	}
-	shown := make([]shownTick, len(ticks))
-	for i, t := range ticks {
-		shown[i].Tick = t
-		switch {
-		case t.JobID != nil:
-			shown[i].State = jobStates[*t.JobID]
-		case t.RunID != nil:
-			shown[i].State = runStates[*t.RunID]
-		}
-	}
-	return shown, nil
-}
-
-func tickCells(t shownTick, zone string) []any {
+func tickCells(t periodic.TickState, zone string) []any {
 	run := "-"
 	switch {
 	case t.JobID != nil:
@@ -259,5 +207,5 @@ func tickCells(t shownTick, zone string) []any {
 	if t.Wall != nil {
 		note = "wall " + t.Wall.Format(time.DateTime) + " " + note
 	}
-	return []any{zonedIn(t.At, zone), t.N, t.Source, t.Outcome, orDash(t.Reason), run, orDash(t.State), zonedIn(t.DecidedAt, zone), note}
+	return []any{periodic.InZone(t.At, zone), t.N, t.Source, t.Outcome, orDash(t.Reason), run, orDash(t.State), periodic.InZone(t.DecidedAt, zone), note}
 }

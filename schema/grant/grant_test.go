@@ -99,7 +99,7 @@ func TestRolesTogetherHaveEachRightOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := `GRANT INSERT, SELECT ON "my_jobs"."job" TO "we""ird"`; !slices.Contains(statements, want) {
+	if want := `GRANT SELECT, INSERT ON "my_jobs"."job" TO "we""ird"`; !slices.Contains(statements, want) {
 		t.Errorf("want %s among\n%s", want, strings.Join(statements, "\n"))
 	}
 	alone, err := Statements("my_jobs", "x", Enqueuer)

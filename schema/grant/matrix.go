@@ -1,6 +1,7 @@
 package grant
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"regexp"
@@ -125,6 +126,9 @@ func parseCell(object, text string) (rights []right, err error) {
 	return rights, nil
 }
 
+// rank is the order in which rights on one object are listed.
+func rank(r right) int { return slices.Index([]string{"SELECT", "INSERT", "UPDATE", "DELETE", "USAGE"}, r.privilege) }
+
 // rightsOf are the rights of some roles together in some sections (none given: all), in the matrix's order, each once. What is given on a
 // whole object is not given on its columns beside.
 func rightsOf(roles []Role, sections ...Section) (rights []right) {
@@ -136,6 +140,7 @@ func rightsOf(roles []Role, sections ...Section) (rights []right) {
 		for _, role := range roles {
 			here = append(here, row.rights[role]...)
 		}
+		slices.SortStableFunc(here, func(a, b right) int { return cmp.Compare(rank(a), rank(b)) })
 		for _, r := range here {
 			whole := right{r.object, r.privilege, ""}
 			if !slices.Contains(rights, r) && (r == whole || !slices.Contains(here, whole)) {

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"reflect"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -80,7 +82,7 @@ func newServer(mux *http.ServeMux, config Config) *server {
 				Description: "Jobs, queues, flows and schedules. docs/api.md tells how to log in, how lists, keys and errors work.",
 			},
 			Components: &huma.Components{
-				Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
+				Schemas: huma.NewMapRegistry("#/components/schemas/", schemaName),
 				SecuritySchemes: map[string]*huma.SecurityScheme{
 					"token":   {Type: "http", Scheme: "bearer", Description: "pelton token create"},
 					"session": {Type: "apiKey", In: "cookie", Name: "pelton_session", Description: "POST /login"},
@@ -93,12 +95,32 @@ func newServer(mux *http.ServeMux, config Config) *server {
 	})
 	s.addJobs()
 	s.addEnqueue()
+	s.addFlows()
+	s.addRuns()
+	s.addRunLogs()
+	s.addSchedules()
+	s.addBackfills()
 	s.addJobChanges()
 	s.addLogs()
 	s.addQueues()
 	s.addDead()
 	s.addReports()
 	return s
+}
+
+// schemaName names a type in the document. Those of flows and schedules say so: their packages know them by shorter names.
+func schemaName(t reflect.Type, hint string) string {
+	name := huma.DefaultSchemaNamer(t, hint)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	of := t.PkgPath() + t.Name() // of a Page, the package of what is in it is part of the name
+	for part, prefix := range map[string]string{"pelton/jobs/flow": "Flow", "pelton/periodic": "Schedule"} {
+		if strings.Contains(of, part) && !strings.HasPrefix(name, prefix) {
+			return prefix + name
+		}
+	}
+	return name
 }
 
 // methods are those that operations may have, and OPTIONS, which none has.

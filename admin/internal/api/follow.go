@@ -24,10 +24,15 @@ const (
 	aliveEvery = 15 * time.Second
 )
 
-type followInput struct {
-	LogPart
-
+// LastEvent is where a stream is continued.
+type LastEvent struct {
 	LastEventID string `header:"Last-Event-ID" maxLength:"50" pattern:"^[0-9]+-[0-9]+$" doc:"the id of the last event that was received"`
+}
+
+type followInput struct {
+	JobPath
+	LogPart
+	LastEvent
 }
 
 type followOutput struct {
@@ -39,18 +44,23 @@ type followOutput struct {
 var errStream = errors.New("the stream ends")
 
 func (s *server) jobsLogFollow(ctx context.Context, in *followInput) (*followOutput, error) {
+	return s.stream(ctx, in.ID, &in.LogPart, in.LastEventID)
+}
+
+// stream sends what a run of a job prints, until it ends.
+func (s *server) stream(ctx context.Context, id int64, in *LogPart, lastEvent string) (*followOutput, error) {
 	options, err := in.options()
 	if err != nil {
 		return nil, err
 	}
 	run := in.Run
-	if in.LastEventID != "" {
-		if _, err := fmt.Sscanf(in.LastEventID, "%d-%d", &run, &options.After); err != nil {
+	if lastEvent != "" {
+		if _, err := fmt.Sscanf(lastEvent, "%d-%d", &run, &options.After); err != nil {
 			return nil, invalid("header.Last-Event-ID", "not the id of an event of this stream")
 		}
 		options.Head, options.Tail = joblog.Limit{}, joblog.Limit{}
 	}
-	if run, err = document.LogRun(ctx, s.Pool, s.Jobs, in.ID, run, true); err != nil {
+	if run, err = document.LogRun(ctx, s.Pool, s.Jobs, id, run, true); err != nil {
 		return nil, err
 	}
 	select {
@@ -69,8 +79,8 @@ func (s *server) jobsLogFollow(ctx context.Context, in *followInput) (*followOut
 		}
 		ctx, cancel := context.WithTimeoutCause(ctx, followTime, errStream)
 		defer cancel()
-		defer context.AfterFunc(s.ending, cancel)()
-		s.follow(ctx, &events{w: w, control: http.NewResponseController(w)}, in.ID, run, options)
+		defer context.AfterFunc(s.ending, cancel)() //nolint:contextcheck // the server's end, beside the request's
+		s.follow(ctx, &events{w: w, control: http.NewResponseController(w)}, id, run, options)
 	}}, nil
 }
 

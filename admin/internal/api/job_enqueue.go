@@ -15,12 +15,8 @@ import (
 	"github.com/peltonq/pelton/jobs"
 )
 
-const (
-	// mostJobs is how many jobs a request enqueues at most.
-	mostJobs = 10_000
-	// manyBytes bounds its body.
-	manyBytes = 16 << 20
-)
+// manyBytes bounds the body of many jobs.
+const manyBytes = 16 << 20
 
 func (s *server) addEnqueue() {
 	add(s, operation{

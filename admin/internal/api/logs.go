@@ -46,8 +46,6 @@ func (s *server) jobsLogSizes(ctx context.Context, in *JobPath) (*answer[[]docum
 
 // LogPart says which part of which run's log is meant.
 type LogPart struct {
-	JobPath
-
 	Run       int      `query:"run" minimum:"1" maximum:"2147483647" doc:"number of the run"`
 	Stream    []string `query:"stream,explode" enum:"stdout,stderr,log,progress" doc:"only these streams (without: stdout, stderr and log)"`
 	Head      int64    `query:"head" minimum:"1" doc:"only so many lines from the beginning"`
@@ -71,10 +69,15 @@ func (p *LogPart) options() (joblog.Options, error) {
 	return o, nil
 }
 
-type logInput struct {
-	LogPart
-
+// LogRange is a part of a download.
+type LogRange struct {
 	Range string `header:"Range" doc:"a single range of bytes, as bytes=0-999"`
+}
+
+type logInput struct {
+	JobPath
+	LogPart
+	LogRange
 }
 
 type logOutput struct {
@@ -88,36 +91,41 @@ type logOutput struct {
 }
 
 func (s *server) jobsLog(ctx context.Context, in *logInput) (*logOutput, error) {
+	return s.download(ctx, in.ID, &in.LogPart, in.Range)
+}
+
+// download sends what a run of a job printed.
+func (s *server) download(ctx context.Context, id int64, in *LogPart, ranged string) (*logOutput, error) {
 	options, err := in.options()
 	if err != nil {
 		return nil, err
 	}
-	run, err := document.LogRun(ctx, s.Pool, s.Jobs, in.ID, in.Run, false)
+	run, err := document.LogRun(ctx, s.Pool, s.Jobs, id, in.Run, false)
 	if err != nil {
 		return nil, err
 	}
 	out := &logOutput{
 		ContentType: "application/octet-stream", AcceptRanges: "bytes", Run: run,
-		ContentDisposition: fmt.Sprintf(`attachment; filename="job-%d-run-%d.log"`, in.ID, run),
+		ContentDisposition: fmt.Sprintf(`attachment; filename="job-%d-run-%d.log"`, id, run),
 	}
 	status, part := http.StatusOK, span{length: -1}
-	if wanted, ok := parseRange(in.Range); ok {
+	if wanted, ok := parseRange(ranged); ok {
 		if options.Head != (joblog.Limit{}) || options.Tail != (joblog.Limit{}) {
 			return nil, invalid("header.Range", "a range, and head or tail: want one of them")
 		}
-		total, err := s.logTotal(ctx, in.ID, run, options.Streams)
+		total, err := s.logTotal(ctx, id, run, options.Streams)
 		if err != nil {
 			return nil, err
 		}
 		if part, ok = wanted.of(total); !ok {
-			p := newProblem("range-not-satisfiable", "header.Range: %q lies outside the log, which has %d bytes", in.Range, total)
+			p := newProblem("range-not-satisfiable", "header.Range: %q lies outside the log, which has %d bytes", ranged, total)
 			p.header("Content-Range", fmt.Sprintf("bytes */%d", total))
 			return nil, p
 		}
 		status = http.StatusPartialContent
 		out.ContentRange = fmt.Sprintf("bytes %d-%d/%d", part.start, part.start+part.length-1, total)
 		out.ContentLength = strconv.FormatInt(part.length, 10)
-		ended, err := document.RunEnded(ctx, s.Jobs, in.ID, run)
+		ended, err := document.RunEnded(ctx, s.Jobs, id, run)
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +133,7 @@ func (s *server) jobsLog(ctx context.Context, in *logInput) (*logOutput, error) 
 			options.Tail.Bytes, part.start = total-part.start, 0
 		}
 	}
-	next, stop := iter.Pull2(joblog.Read(ctx, s.Pool, s.Jobs.Schema(), in.ID, run, options))
+	next, stop := iter.Pull2(joblog.Read(ctx, s.Pool, s.Jobs.Schema(), id, run, options))
 	first, err, some := next()
 	if err != nil {
 		stop()
@@ -141,7 +149,7 @@ func (s *server) jobsLog(ctx context.Context, in *logInput) (*logOutput, error) 
 		control := http.NewResponseController(w)
 		for c := first; some && part.length != 0; c, err, some = next() {
 			if err != nil {
-				s.Logger.WarnContext(ctx, "api: a download is cut off", "job", in.ID, "run", run, "error", err)
+				s.Logger.WarnContext(ctx, "api: a download is cut off", "job", id, "run", run, "error", err)
 				panic(http.ErrAbortHandler) // so that nobody takes it for whole
 			}
 			_ = control.SetWriteDeadline(time.Now().Add(pieceTime)) // without it the server's holds

@@ -35,6 +35,12 @@ func (s *service) work(do func(ctx context.Context) error) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.run(client)
+}
+
+// run starts a client, until the test ends.
+func (s *service) run(client *jobs.Client) {
+	s.t.Helper()
 	if err := client.Start(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}

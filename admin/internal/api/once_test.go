@@ -91,7 +91,7 @@ func TestKeyWaitsForTheFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer first.Rollback(ctx) //nolint:errcheck // it is rolled back below
+	defer first.Rollback(ctx)
 	if _, err := first.Exec(ctx, `INSERT INTO pelton.api_request (actor, key, hash) VALUES ('operator', 'k', '')`); err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,7 @@ type operation struct {
 	body    int64       // bytes at most; defaults to bodyBytes
 	time    time.Duration
 	stream  string // content type of an answer that is streamed
+	upload  string // content type of a body that the handler reads
 }
 
 // add registers an operation. What its handler returns as an error becomes a problem.
@@ -69,6 +70,11 @@ func add[I, O any](s *server, op operation, handler func(ctx context.Context, in
 			o.Responses["206"] = &huma.Response{Description: http.StatusText(http.StatusPartialContent), Content: o.Responses["200"].Content}
 		}
 	}
+	if op.upload != "" {
+		o.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
+			op.upload: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
+		}}
+	}
 	o.Middlewares = huma.Middlewares{s.before(op)}
 	huma.Register(s.huma, o, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handler(ctx, in)
@@ -101,6 +107,9 @@ func (s *server) before(op operation) func(huma.Context, func(huma.Context)) {
 		limit := max(op.time, answerTime)
 		if limit > answerTime {
 			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit + bodyTime)) // without it the server's holds
+			if op.upload != "" {
+				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(limit))
+			}
 		}
 		inTime, cancel := context.WithTimeoutCause(r.Context(), limit, errTooSlow)
 		defer cancel()

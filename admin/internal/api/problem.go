@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -35,12 +36,19 @@ var kinds = map[string]struct {
 	"job-running":            {http.StatusConflict, "The job runs"},
 	"unique-conflict":        {http.StatusConflict, "Another job holds the unique key"},
 	"flow-node":              {http.StatusConflict, "The job is of a flow's node"},
+	"run-in-the-way":         {http.StatusConflict, "Another run of the flow has not ended"},
+	"run-ended":              {http.StatusConflict, "The run has ended"},
+	"run-live":               {http.StatusConflict, "The run has not ended"},
+	"refused":                {http.StatusConflict, "Refused as things stand"},
+	"owned":                  {http.StatusConflict, "The schedule belongs to a service's code"},
 	"key-in-use":             {http.StatusConflict, "The first request with this key is under way"},
 	"body-too-large":         {http.StatusRequestEntityTooLarge, "The body is too large"},
 	"unsupported-media-type": {http.StatusUnsupportedMediaType, "Unsupported media type"},
 	"range-not-satisfiable":  {http.StatusRequestedRangeNotSatisfiable, "Range not satisfiable"},
 	"invalid-request":        {http.StatusUnprocessableEntity, "Invalid request"},
 	"invalid-job":            {http.StatusUnprocessableEntity, "Invalid job"},
+	"invalid-flow":           {http.StatusUnprocessableEntity, "The project has faults"},
+	"invalid-schedule":       {http.StatusUnprocessableEntity, "Invalid schedule"},
 	"bad-cursor":             {http.StatusUnprocessableEntity, "Not a cursor of this list"},
 	"key-reused":             {http.StatusUnprocessableEntity, "The key belongs to another request"},
 	"internal":               {http.StatusInternalServerError, "Internal error"},
@@ -68,6 +76,17 @@ var conditions = []struct {
 	{typed[*jobs.InvalidJobError], "invalid-job"},
 	{typed[*jobs.InvalidUpdateError], "invalid-job"},
 	{typed[*jobs.QueueNameError], "invalid-request"},
+	{sentinel(flow.ErrRunning), "run-in-the-way"},
+	{sentinel(flow.ErrEnded), "run-ended"},
+	{sentinel(flow.ErrLive), "run-live"},
+	{sentinel(flow.ErrRefused), "refused"},
+	{typed[*flow.InvalidOptionsError], "invalid-request"},
+	{typed[*flow.InputError], "invalid-flow"},
+	{sentinel(flow.ErrTooLarge), "invalid-request"},
+	{sentinel(periodic.ErrOwned), "owned"},
+	{sentinel(periodic.ErrRefused), "refused"},
+	{typed[*periodic.InvalidScheduleError], "invalid-schedule"},
+	{typed[*periodic.InvalidBackfillError], "invalid-request"},
 	{typed[*schema.VersionError], "wrong-schema"},
 }
 
@@ -135,9 +154,7 @@ func (p *problem) header(name, value string) {
 
 // writeProblem answers with a problem.
 func writeProblem(w http.ResponseWriter, p *problem) {
-	for name, values := range p.headers {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), p.headers)
 	w.Header().Set("Content-Type", p.ContentType(""))
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(p.Status)

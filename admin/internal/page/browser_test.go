@@ -19,6 +19,7 @@ type shot struct{ name, path string }
 // furnish fills a site with something of everything, and returns its pages.
 func furnish(s *pagetest.Site) []shot {
 	s.FillTallies()
+	s.Exec(`SELECT pelton.enqueue('strange', queue => 'reports') FROM generate_series(1, 1234)`)
 	long := ""
 	for n := range 60 {
 		long += fmt.Sprintf("2026-01-31 12:00:%02d read file %d of 60, 12,345 rows, all of them good\n", n, n)
@@ -35,7 +36,6 @@ func furnish(s *pagetest.Site) []shot {
 	s.WaitState(dead, rivertype.JobStateDiscarded)
 	s.WaitState(again, rivertype.JobStateRetryable)
 	s.WaitState(runs, rivertype.JobStateRunning)
-	s.Exec(`SELECT pelton.enqueue('strange', queue => 'reports') FROM generate_series(1, 1234)`)
 	s.Exec(`SELECT pelton.pause_queue('reports', 'alice')`)
 	job := func(id int64, rest string) string { return fmt.Sprintf("/jobs/%d%s", id, rest) }
 	return []shot{

@@ -17,11 +17,9 @@ type layer struct {
 	Values []float64
 }
 
-// The places within a chart: it has w times h units, of which the bars have what the labels leave.
+// Charts have so many units, whatever their size on the page: their words are beside them.
 const (
-	chartW, chartH  = 600, 150
-	chartTop        = 14
-	chartBottom     = 18
+	chartW, chartH  = 600, 120
 	sparkW, sparkH  = 144, 28
 	maxChartBuckets = 400
 )
@@ -29,23 +27,24 @@ const (
 // bars draws stacked bars. The scale's top, the beginning and the end are written beside it.
 func bars(label string, layers []layer, top func(float64) string, from, to time.Time) template.HTML {
 	most := highest(layers)
-	var svg strings.Builder
-	fmt.Fprintf(&svg, `<svg class="chart" viewBox="0 0 %d %d" role="img" aria-label="%s">`, chartW, chartH, template.HTMLEscapeString(label))
-	writeBars(&svg, layers, most, chartW, chartH-chartTop-chartBottom, chartTop)
-	fmt.Fprintf(&svg, `<path class="axis" d="M0 %d.5H%d"/>`, chartH-chartBottom, chartW)
-	fmt.Fprintf(&svg, `<text x="0" y="11">%s</text>`, template.HTMLEscapeString(top(most)))
-	fmt.Fprintf(&svg, `<text x="0" y="%d">%s</text><text x="%d" y="%d" text-anchor="end">%s UTC</text></svg>`,
-		chartH-4, from.UTC().Format("15:04"), chartW, chartH-4, to.UTC().Format("15:04"))
-	return template.HTML(svg.String()) //nolint:gosec // what is no number is escaped above
+	var out strings.Builder
+	out.WriteString(`<div class="scale"><span>` + template.HTMLEscapeString(top(most)) + `</span></div>`)
+	draw(&out, "chart", label, layers, most, chartW, chartH)
+	out.WriteString(`<div class="scale"><span>` + from.UTC().Format("15:04") + `</span><span>` + to.UTC().Format("15:04") + ` UTC</span></div>`)
+	return template.HTML(out.String()) //nolint:gosec // what is no number is escaped above
 }
 
 // spark draws stacked bars without words, for a cell of a table.
 func spark(label string, layers []layer) template.HTML {
-	var svg strings.Builder
-	fmt.Fprintf(&svg, `<svg class="spark" viewBox="0 0 %d %d" preserveAspectRatio="none" role="img" aria-label="%s">`, sparkW, sparkH, template.HTMLEscapeString(label))
-	writeBars(&svg, layers, highest(layers), sparkW, sparkH-1, 0)
-	fmt.Fprintf(&svg, `<path class="axis" d="M0 %d.5H%d"/></svg>`, sparkH-1, sparkW)
-	return template.HTML(svg.String()) //nolint:gosec // what is no number is escaped above
+	var out strings.Builder
+	draw(&out, "spark", label, layers, highest(layers), sparkW, sparkH)
+	return template.HTML(out.String()) //nolint:gosec // what is no number is escaped below
+}
+
+func draw(out *strings.Builder, class, label string, layers []layer, most float64, width, height int) {
+	fmt.Fprintf(out, `<svg class="%s" viewBox="0 0 %d %d" preserveAspectRatio="none" role="img" aria-label="%s">`, class, width, height, template.HTMLEscapeString(label))
+	writeBars(out, layers, most, width, height-1)
+	fmt.Fprintf(out, `<path class="axis" d="M0 %d.5H%d"/></svg>`, height-1, width)
 }
 
 // highest is the height of the highest bar; 0 if there is nothing.
@@ -68,7 +67,7 @@ func length(layers []layer) int {
 }
 
 // writeBars writes a path for each layer: small, however many bars there are.
-func writeBars(svg *strings.Builder, layers []layer, most float64, width, height, top int) {
+func writeBars(svg *strings.Builder, layers []layer, most float64, width, height int) {
 	if most <= 0 {
 		return
 	}
@@ -83,7 +82,7 @@ func writeBars(svg *strings.Builder, layers []layer, most float64, width, height
 				continue
 			}
 			high := max(v/most*float64(height), 0.7) // what is there is seen
-			y := float64(top+height) - base[i] - high
+			y := float64(height) - base[i] - high
 			base[i] += high
 			fmt.Fprintf(&path, "M%s %sh%sv%sh-%sz", number(float64(i)*step), number(max(y, 0)), number(step*0.86), number(high), number(step*0.86))
 		}

@@ -199,7 +199,6 @@ func (v jobView) timeline(now time.Time) template.HTML {
 	if len(v.Runs) == 0 {
 		return ""
 	}
-	const width, row, left = 600, 18, 60
 	first, last := v.CreatedAt, v.CreatedAt
 	if v.Older != "" {
 		first = v.Runs[len(v.Runs)-1].ready(v.jobFacts)
@@ -213,15 +212,14 @@ func (v jobView) timeline(now time.Time) template.HTML {
 			last = end
 		}
 	}
+	const width = 1000
 	span := max(last.Sub(first), time.Millisecond)
 	at := func(t time.Time) float64 {
-		return left + math.Round(float64(min(max(t.Sub(first), 0), span))/float64(span)*(width-left)*10)/10
+		return math.Round(float64(min(max(t.Sub(first), 0), span)) / float64(span) * width)
 	}
-	height := len(v.Runs)*row + 18
-	var svg strings.Builder
-	fmt.Fprintf(&svg, `<svg class="chart" viewBox="0 0 %d %d" role="img" aria-label="Timeline of %d runs">`, width, height, len(v.Runs))
-	for i, r := range slices.Backward(v.Runs) {
-		y := (len(v.Runs) - 1 - i) * row
+	var out strings.Builder
+	out.WriteString(`<div class="timeline">`)
+	for _, r := range slices.Backward(v.Runs) {
 		start, end := now, now
 		if r.EndedAt != nil {
 			start, end = *r.EndedAt, *r.EndedAt
@@ -229,14 +227,15 @@ func (v jobView) timeline(now time.Time) template.HTML {
 		if r.StartedAt != nil {
 			start = *r.StartedAt
 		}
-		fmt.Fprintf(&svg, `<text x="0" y="%d">run %d</text>`, y+12, r.Run)
-		fmt.Fprintf(&svg, `<rect class="soft-waits" x="%g" y="%d" width="%g" height="12"/>`, at(r.ready(v.jobFacts)), y+2, max(0, at(start)-at(r.ready(v.jobFacts))))
-		fmt.Fprintf(&svg, `<rect class="fill-%s" x="%g" y="%d" width="%g" height="12"><title>run %d: %s, %s</title></rect>`,
-			stateClass(r.Outcome), min(at(start), width-2), y+2, max(2, at(end)-at(start)), r.Run, r.Outcome, r.Took())
+		ready := at(r.ready(v.jobFacts))
+		fmt.Fprintf(&out, `<span>run %d</span><svg viewBox="0 0 %d 10" preserveAspectRatio="none" role="img" aria-label="run %d: %s, %s">`,
+			r.Run, width, r.Run, r.Outcome, r.Took())
+		fmt.Fprintf(&out, `<rect class="soft-waits" x="%g" y="0" width="%g" height="10"/>`, ready, max(0, at(start)-ready))
+		fmt.Fprintf(&out, `<rect class="fill-%s" x="%g" y="0" width="%g" height="10"/></svg>`, stateClass(r.Outcome), min(at(start), width-3), max(3, at(end)-at(start)))
 	}
-	fmt.Fprintf(&svg, `<text x="%d" y="%d">%s</text><text x="%d" y="%d" text-anchor="end">%s UTC</text></svg>`,
-		left, height-4, first.UTC().Format("2006-01-02 15:04:05"), width, height-4, last.UTC().Format("2006-01-02 15:04:05"))
-	return template.HTML(svg.String()) //nolint:gosec // numbers and words of ours
+	fmt.Fprintf(&out, `<span></span><div class="scale"><span>%s</span><span>%s UTC</span></div></div>`,
+		first.UTC().Format("2006-01-02 15:04:05"), last.UTC().Format("2006-01-02 15:04:05"))
+	return template.HTML(out.String()) //nolint:gosec // numbers and words of ours
 }
 
 func (p *Page) showJob(w http.ResponseWriter, r *http.Request) error {

@@ -81,7 +81,7 @@ func TestJobs(t *testing.T) {
 	viewer.Want(200, "/jobs", "which is all there is", "UTC")
 
 	path := func(id int64, rest string) string { return fmt.Sprintf("/jobs/%d%s", id, rest) }
-	viewer.Want(200, path(good, ""), "completed", "result", "&#34;42&#34;", "Timeline of 1 runs", `href="/jobs?tag=red"`)
+	viewer.Want(200, path(good, ""), "completed", "result", "&#34;42&#34;", `aria-label="run 1: completed, `, `href="/jobs?tag=red"`)
 	viewer.Want(200, path(bad, ""), "discarded", "no luck", "1 of 1")
 	viewer.Want(200, path(again, ""), "retryable", "errored", "again at")
 	viewer.Want(404, path(1, ""), "there is no job 1")

@@ -110,7 +110,10 @@ var funcs = template.FuncMap{
 	"class":  stateClass,
 	"join":   strings.Join,
 	"short":  short,
-	"dict":   dict,
+	"flow":   flowPath,
+
+	"statuses": nodeStatusNames,
+	"dict":     dict,
 }
 
 // dict makes a map of pairs, to give a template several things.
@@ -182,11 +185,18 @@ func duration(d time.Duration) string {
 	case d < time.Minute:
 		return strconv.FormatInt(int64(d.Seconds()), 10) + " s"
 	case d < time.Hour:
-		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+		return units(int(d.Minutes()), "min", int(d.Seconds())%60, "s")
 	case d < 24*time.Hour:
-		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+		return units(int(d.Hours()), "h", int(d.Minutes())%60, "min")
 	}
-	return fmt.Sprintf("%d d %d h", int(d.Hours())/24, int(d.Hours())%24)
+	return units(int(d.Hours())/24, "d", int(d.Hours())%24, "h")
+}
+
+func units(large int, name string, small int, smallName string) string {
+	if small == 0 {
+		return fmt.Sprintf("%d %s", large, name)
+	}
+	return fmt.Sprintf("%d %s %d %s", large, name, small, smallName)
 }
 
 // byteCount shows a number of bytes.
@@ -269,7 +279,7 @@ func stateClass(state string) string {
 		return "waits"
 	case "retryable", "errored", "paused", "failed_finishing", "killing", "failed_succeeded", "lost", "late", "parked":
 		return "warns"
-	case "discarded", "failed", "dead", "missed", "refused":
+	case "discarded", "failed", "killed", "dead", "missed", "refused":
 		return "bad"
 	}
 	return "off"

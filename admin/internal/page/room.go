@@ -14,7 +14,10 @@ type room struct {
 var rooms = []room{
 	overviewRoom,
 	jobsRoom,
+	flowsRoom,
+	runsRoom,
 	queuesRoom,
+	accountRoom,
 }
 
 // link is an entry of the navigation.

@@ -15,6 +15,7 @@ type ScheduleFilter struct {
 	Name, Owner         *string
 	Kind, Project, Flow string
 	Paused              *bool
+	Projects            []string // of their flows; nil: any
 	Limit               int
 }
 
@@ -57,7 +58,7 @@ type ScheduleRow struct {
 // Schedules reads schedules by name.
 func (s *Store) Schedules(ctx context.Context, db DB, f ScheduleFilter) ([]ScheduleRow, error) {
 	return all[ScheduleRow](ctx, s, db, "schedules", nullText(f.Prefix), nullText(f.After), f.Owner, nullText(f.Kind), nullText(f.Project),
-		nullText(f.Flow), f.Paused, f.Limit, f.Name)
+		nullText(f.Flow), f.Paused, f.Limit, f.Name, f.Projects)
 }
 
 // TickFilter says which ticks of a schedule to read. Empty fields filter nothing.

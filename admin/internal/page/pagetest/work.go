@@ -34,9 +34,15 @@ func Working() jobs.Config {
 	jobs.AddWorker(workers, river.WorkFunc(work))
 	return jobs.Config{
 		Queues:  map[string]jobs.QueueConfig{"default": {MaxWorkers: 10}, "mail": {MaxWorkers: 2}},
-		Workers: workers, Heartbeat: 50 * time.Millisecond, Lease: 10 * time.Second, PollInterval: 100 * time.Millisecond,
+		Workers: workers, RetryPolicy: hourly{}, Heartbeat: 50 * time.Millisecond, Lease: 10 * time.Second, PollInterval: 100 * time.Millisecond,
 	}
 }
+
+// hourly retries after an hour: what failed stays as it is for the length of a test.
+type hourly struct{}
+
+// NextRetry implements river.ClientRetryPolicy.
+func (hourly) NextRetry(*rivertype.JobRow) time.Time { return time.Now().Add(time.Hour) }
 
 func work(ctx context.Context, job *river.Job[Task]) error {
 	log, a := joblog.FromContext(ctx), job.Args

@@ -1,5 +1,5 @@
 -- Schedules by name, each with where it is and its last tick; NULL parameters filter nothing. $1 is where names begin, $2 the name
--- to go on after, $9 a single name.
+-- to go on after, $9 a single name, $10 projects of flows.
 -- Locks: none.
 SELECT s.id, s.name, s.owner, s.code, s.version, s.created_at, s.changed_at, s.paused_at, s.paused_why, s.paused_by, s.trigger_cron,
     s.spec::text,
@@ -17,4 +17,5 @@ WHERE ($1::text IS NULL OR starts_with(s.name, $1)) AND ($2::text IS NULL OR s.n
     AND ($6::text IS NULL OR s.spec #>> '{flow,flow}' = $6)
     AND ($7::boolean IS NULL OR (s.paused_at IS NOT NULL) = $7)
     AND ($9::text IS NULL OR s.name = $9)
+    AND ($10::text[] IS NULL OR s.spec #>> '{flow,project}' = ANY ($10))
 ORDER BY s.name LIMIT $8

@@ -1,0 +1,118 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/periodic"
+)
+
+func (s *server) addBackfills() {
+	add(s, operation{
+		id: "backfills-start", method: http.MethodPost, path: "/schedules/{name}/backfills", tag: "backfills", status: http.StatusCreated,
+		summary: "Have a schedule's ticks of the past run, in order", errors: []int{http.StatusConflict},
+		detail: "A scheduler does it; GET the backfill to see how far it is.",
+	}, s.backfillsStart)
+	add(s, operation{
+		id: "backfills-list", method: http.MethodGet, path: "/schedules/{name}/backfills", tag: "backfills",
+		summary: "List the backfills of a schedule, the newest first",
+	}, s.backfillsList)
+	add(s, operation{
+		id: "backfills-get", method: http.MethodGet, path: "/backfills/{id}", tag: "backfills", summary: "Show a backfill, and how far it is",
+	}, s.backfillsGet)
+	add(s, operation{
+		id: "backfills-cancel", method: http.MethodPost, path: "/backfills/{id}/cancel", tag: "backfills", errors: []int{http.StatusConflict},
+		summary: "Have a backfill start nothing more; what it has started goes on",
+	}, s.backfillsCancel)
+}
+
+// StartBackfill says which ticks of the past are to run.
+type StartBackfill struct {
+	From     time.Time `json:"from" doc:"the first time, included"`
+	To       time.Time `json:"to" doc:"the last time, included"`
+	All      bool      `json:"all,omitempty" doc:"also ticks that have run"`
+	Parallel int       `json:"parallel,omitempty" minimum:"1" maximum:"1000" default:"1" doc:"runs at a time"`
+}
+
+type backfillsStartInput struct {
+	SchedulePath
+	Keyed
+
+	Body StartBackfill
+}
+
+func (s *server) backfillsStart(ctx context.Context, in *backfillsStartInput) (*once[periodic.Backfill], error) {
+	if _, err := s.schedule(ctx, in.Name, access.Operator); err != nil {
+		return nil, err
+	}
+	p := periodic.BackfillParams{From: in.Body.From, To: in.Body.To, All: in.Body.All, Parallel: in.Body.Parallel}
+	return doOnce(ctx, s, in.Key, []any{"backfills-start", in.Name, in.Body}, func(ctx context.Context, tx pgx.Tx) (periodic.Backfill, error) {
+		b, err := s.Schedules.BackfillTx(ctx, tx, in.Name, p)
+		if err != nil {
+			return periodic.Backfill{}, err
+		}
+		return *b, nil
+	})
+}
+
+type backfillsListInput struct {
+	SchedulePath
+	Paging
+}
+
+// mostBackfills is how many backfills of a schedule are looked at.
+const mostBackfills = 10_000
+
+func (s *server) backfillsList(ctx context.Context, in *backfillsListInput) (*answer[Page[periodic.Backfill]], error) {
+	if _, err := s.schedule(ctx, in.Name, access.Viewer); err != nil {
+		return nil, err
+	}
+	all, err := s.Schedules.Backfills(ctx, in.Name, mostBackfills)
+	if err != nil {
+		return nil, err
+	}
+	return answered(pageFrom("backfills", append([]periodic.Backfill{}, all...), in.Paging, func(b periodic.Backfill) int64 { return -b.ID }))
+}
+
+// BackfillPath names a backfill.
+type BackfillPath struct {
+	ID int64 `path:"id" minimum:"1" doc:"of the backfill"`
+}
+
+// backfill finds a backfill whose schedule the actor has a role for.
+func (s *server) backfill(ctx context.Context, id int64, role access.Role) (*periodic.Backfill, error) {
+	b, err := s.Schedules.BackfillGet(ctx, id)
+	if err != nil {
+		if actor, _ := access.FromContext(ctx); !actor.Anything() {
+			return nil, access.Check(ctx, role, "")
+		}
+		return nil, err
+	}
+	if _, err := s.schedule(ctx, b.Schedule, role); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func (s *server) backfillsGet(ctx context.Context, in *BackfillPath) (*answer[periodic.Backfill], error) {
+	b, err := s.backfill(ctx, in.ID, access.Viewer)
+	if err != nil {
+		return nil, err
+	}
+	return &answer[periodic.Backfill]{*b}, nil
+}
+
+func (s *server) backfillsCancel(ctx context.Context, in *BackfillPath) (*answer[periodic.Backfill], error) {
+	if _, err := s.backfill(ctx, in.ID, access.Operator); err != nil {
+		return nil, err
+	}
+	b, err := s.Schedules.BackfillCancel(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &answer[periodic.Backfill]{*b}, nil
+}

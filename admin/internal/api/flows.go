@@ -1,0 +1,267 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/periodic"
+)
+
+const (
+	// zipBytes bounds an upload; larger projects are pushed by the command line.
+	zipBytes = 512 << 20
+	// zipTime is how long a push may take, the upload included.
+	zipTime = 5 * time.Minute
+)
+
+func (s *server) addFlows() {
+	add(s, operation{
+		id: "flows-list", method: http.MethodGet, path: "/flows", tag: "flows",
+		summary: "List the flows of the newest versions, with their last runs",
+		detail:  "Those of projects in which you are a viewer.",
+	}, s.flowsList)
+	add(s, operation{
+		id: "flows-versions", method: http.MethodGet, path: "/projects/{project}/versions", tag: "flows",
+		summary: "List pushed versions, the newest first",
+	}, s.flowsVersions)
+	add(s, operation{
+		id: "flows-push", method: http.MethodPost, path: "/projects/{project}/versions", tag: "flows", status: http.StatusCreated,
+		summary: "Store a project, a zip, as its next version", upload: "application/zip", body: zipBytes, time: zipTime, errors: []int{http.StatusConflict},
+		detail: "All that is wrong with it is reported at once, and then nothing is stored. With check nothing is stored in any case.",
+	}, s.flowsPush)
+	add(s, operation{
+		id: "flows-graph", method: http.MethodGet, path: "/projects/{project}/flows/{flow}/graph", tag: "flows", stream: "image/svg+xml",
+		summary: "Draw a flow", detail: "A flow that is too large to be drawn is a problem of type invalid-request.",
+	}, s.flowsGraph)
+}
+
+// ProjectPath names a project.
+type ProjectPath struct {
+	Project string `path:"project" minLength:"1" maxLength:"64" doc:"the name of the project"`
+}
+
+// FlowPath names a flow.
+type FlowPath struct {
+	ProjectPath
+
+	Flow string `path:"flow" minLength:"1" maxLength:"1000" doc:"the name of the flow"`
+}
+
+// viewed are the projects that a list may show; nil: all. One that is asked for must be among them.
+func viewed(ctx context.Context, asked string) (projects []string, err error) {
+	if asked != "" {
+		return []string{asked}, access.Check(ctx, access.Viewer, asked)
+	}
+	actor, _ := access.FromContext(ctx)
+	if all, names := actor.Projects(access.Viewer); !all {
+		return append([]string{}, names...), nil
+	}
+	return nil, nil
+}
+
+type flowsListInput struct {
+	Paging
+
+	Project string `query:"project" maxLength:"64" doc:"of this project"`
+}
+
+func (s *server) flowsList(ctx context.Context, in *flowsListInput) (*answer[Page[flow.Entry]], error) {
+	projects, err := viewed(ctx, in.Project)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.Flows.Flows(ctx, in.Project)
+	if err != nil {
+		return nil, err
+	}
+	if projects != nil {
+		all = slices.DeleteFunc(all, func(e flow.Entry) bool { return !slices.Contains(projects, e.Project) })
+	}
+	key := func(e flow.Entry) string { return e.Project + "\x00" + e.Flow }
+	slices.SortFunc(all, func(a, b flow.Entry) int { return bytes.Compare([]byte(key(a)), []byte(key(b))) })
+	return answered(pageFrom("flows", append([]flow.Entry{}, all...), in.Paging, key))
+}
+
+type flowsVersionsInput struct {
+	ProjectPath
+	Paging
+}
+
+// mostVersions is how many versions of a project are looked at.
+const mostVersions = 10_000
+
+func (s *server) flowsVersions(ctx context.Context, in *flowsVersionsInput) (*answer[Page[flow.Version]], error) {
+	if err := access.Check(ctx, access.Viewer, in.Project); err != nil {
+		return nil, err
+	}
+	all, err := s.Flows.Versions(ctx, in.Project, mostVersions)
+	if err != nil {
+		return nil, err
+	}
+	return answered(pageFrom("versions", append([]flow.Version{}, all...), in.Paging, func(v flow.Version) int { return -v.No }))
+}
+
+// Upload is the body of a request that is a file, which the handler reads.
+type Upload struct {
+	body io.Reader
+}
+
+// Resolve implements huma.Resolver.
+func (u *Upload) Resolve(ctx huma.Context) []error {
+	u.body = ctx.BodyReader()
+	return nil
+}
+
+type flowsPushInput struct {
+	ProjectPath
+	Upload
+
+	Check        bool   `query:"check" doc:"report only, store nothing"`
+	WithSchedule bool   `query:"with_schedule" doc:"make a schedule PROJECT/FLOW of the schedule that a flow's trigger names, and keep it in step"`
+	TimeZone     string `query:"time_zone" maxLength:"100" doc:"with with_schedule: time zone of these schedules (default: that which they have, or UTC)"`
+}
+
+// Pushed is the answer to a push.
+type Pushed struct {
+	flow.PushReport
+
+	Schedules []periodic.TriggerChange `json:"schedules,omitempty" doc:"what became of the schedules of the flows' triggers"`
+}
+
+func (s *server) flowsPush(ctx context.Context, in *flowsPushInput) (*answer[Pushed], error) {
+	if err := access.Check(ctx, access.Operator, in.Project); err != nil {
+		return nil, err
+	}
+	if err := flow.CheckProjectName(in.Project); err != nil {
+		return nil, invalid("path.project", "%v", err)
+	}
+	switch _, err := time.LoadLocation(in.TimeZone); {
+	case in.TimeZone != "" && !in.WithSchedule:
+		return nil, invalid("query.time_zone", "it goes with with_schedule")
+	case err != nil:
+		return nil, invalid("query.time_zone", "unknown time zone %q: want an IANA name as Europe/Berlin", in.TimeZone)
+	}
+	var pushed *Pushed
+	err := in.withFile(func(path string) (err error) {
+		pushed, err = s.push(ctx, in, path)
+		return err
+	})
+	if faults, is := errors.AsType[*flow.FaultsError](err); is {
+		return nil, faultsProblem(faults)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &answer[Pushed]{*pushed}, nil
+}
+
+func (s *server) push(ctx context.Context, in *flowsPushInput, path string) (*Pushed, error) {
+	report, err := s.Flows.Check(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if in.WithSchedule {
+		if err := s.Schedules.CheckTriggers(in.Project, report.Triggers); err != nil {
+			return nil, newProblem("invalid-flow", "%v; nothing was stored", err)
+		}
+	}
+	if in.Check {
+		return &Pushed{PushReport: *report}, nil
+	}
+	if report, err = s.Flows.Push(ctx, in.Project, path); err != nil {
+		return nil, err
+	}
+	pushed := &Pushed{PushReport: *report}
+	if in.WithSchedule {
+		if pushed.Schedules, err = s.Schedules.SyncTriggers(ctx, in.Project, in.TimeZone, report.Triggers); err != nil {
+			return nil, fmt.Errorf("version %d was stored, but not all of its schedules are in step: %w", report.Version.No, err)
+		}
+	}
+	return pushed, nil
+}
+
+// withFile writes an upload to a file for as long as fn runs.
+func (u *Upload) withFile(fn func(path string) error) (err error) {
+	dir, err := os.MkdirTemp("", "pelton-push-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	path := filepath.Join(dir, "upload.zip")
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(file, io.LimitReader(u.body, zipBytes+1))
+	if err := errors.Join(err, file.Close()); err != nil {
+		if _, large := errors.AsType[*http.MaxBytesError](err); !large {
+			return newProblem("bad-body", "the upload cannot be read to its end: %v", err)
+		}
+		n = zipBytes + 1
+	}
+	switch {
+	case n > zipBytes:
+		return newProblem("body-too-large", "the upload is larger than %d MiB: push it with the command line, on a machine that reaches the database", zipBytes>>20)
+	case n == 0:
+		return newProblem("bad-body", "the body is empty: want the bytes of a zip")
+	}
+	return fn(path)
+}
+
+// faultsProblem lists the faults of an upload.
+func faultsProblem(err *flow.FaultsError) *problem {
+	p := newProblem("invalid-flow", "%v", err)
+	for _, f := range err.Faults {
+		if len(p.Errors) == mostFaults {
+			break
+		}
+		p.Errors = append(p.Errors, fault{strings.TrimSuffix(strings.TrimSuffix(f.String(), f.Reason), ": "), f.Reason})
+	}
+	return p
+}
+
+type flowsGraphInput struct {
+	FlowPath
+
+	Version int `query:"version" minimum:"0" doc:"of the project (default: the newest)"`
+}
+
+func (s *server) flowsGraph(ctx context.Context, in *flowsGraphInput) (*huma.StreamResponse, error) {
+	if err := access.Check(ctx, access.Viewer, in.Project); err != nil {
+		return nil, err
+	}
+	return s.picture(ctx, func(ctx context.Context, w io.Writer) error {
+		return s.Flows.SVG(ctx, w, in.Project, in.Flow, in.Version)
+	})
+}
+
+// pictureTime is how long drawing may take.
+const pictureTime = 20 * time.Second
+
+// picture draws first, so that what is wrong is a problem, and then answers.
+func (s *server) picture(ctx context.Context, draw func(ctx context.Context, w io.Writer) error) (*huma.StreamResponse, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, pictureTime, errTooSlow)
+	defer cancel()
+	var drawn bytes.Buffer
+	if err := draw(ctx, &drawn); err != nil {
+		return nil, err
+	}
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		ctx.SetHeader("Content-Type", "image/svg+xml")
+		ctx.SetHeader("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+		_, _ = ctx.BodyWriter().Write(drawn.Bytes()) // nobody is left to tell
+	}}, nil
+}

@@ -1,0 +1,281 @@
+package api_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/internal/pgtest"
+	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/periodic"
+)
+
+// zipped is a zip of files by path.
+func zipped(t *testing.T, files map[string]string) string {
+	t.Helper()
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	for path, text := range files {
+		f, err := w.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+const (
+	projectFile = "azkaban-flow-version: 2.0\n"
+	twoNodes    = "nodes:\n- {name: first, type: command, config: {command: echo hello}}\n- {name: second, type: noop, dependsOn: [first]}\n"
+)
+
+// push pushes a project with the flow etl.
+func (s *service) push(role access.Role, project string) {
+	s.t.Helper()
+	r := s.ask(s.tokens[role], "POST", "/api/v1/projects/"+project+"/versions", zipped(s.t, map[string]string{"p.project": projectFile, "etl.flow": twoNodes}),
+		"Content-Type", "application/zip")
+	if r.status != http.StatusCreated {
+		s.t.Fatalf("push: %d %s", r.status, r.body)
+	}
+}
+
+// of makes a user with a role in a project, and returns a token.
+func (s *service) of(project string, role access.Role) string {
+	s.t.Helper()
+	name := project + "-" + role.String()
+	if _, err := s.access.AddUser(s.t.Context(), "test", access.NewUser{Name: name, Roles: []access.Grant{{Project: project, Role: role}}}); err != nil {
+		s.t.Fatal(err)
+	}
+	return s.token(access.NewToken{User: name, Role: role})
+}
+
+// page is a page of a list.
+type page[T any] struct {
+	Items      []T
+	NextCursor string `json:"next_cursor"`
+}
+
+func TestFlowsFromPushToKill(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.flows.Start(t.Context())
+	defer s.flows.Stop()
+	s.push(access.Operator, "sales")
+	s.push(access.Operator, "sales")
+	if versions := do[page[flow.Version]](s, access.Viewer, 200, "GET", "/api/v1/projects/sales/versions?limit=1", nil); len(versions.Items) != 1 || versions.Items[0].No != 2 ||
+		versions.NextCursor == "" || versions.Items[0].PushedBy != "operator" {
+		t.Errorf("versions: %+v", versions)
+	}
+	if flows := do[page[flow.Entry]](s, access.Viewer, 200, "GET", "/api/v1/flows", nil); len(flows.Items) != 1 || flows.Items[0].Flow != "etl" || flows.Items[0].Nodes != 2 {
+		t.Errorf("flows: %+v", flows)
+	}
+	started := do[struct{ Run int64 }](s, access.Operator, 201, "POST", "/api/v1/projects/sales/flows/etl/runs",
+		map[string]any{"options": map[string]any{"params": map[string]string{"date": "today"}, "queue": "nobody"}})
+	at := fmt.Sprintf("/api/v1/runs/%d", started.Run)
+	run := do[flow.RunDetail](s, access.Viewer, 200, "GET", at, nil)
+	if run.Project != "sales" || run.CreatedBy != "operator" || len(run.Nodes) != 2 || !strings.Contains(string(run.Options), `"date":"today"`) {
+		t.Errorf("run: %+v", run)
+	}
+	pgtest.Eventually(t, patience, func() bool {
+		return do[flow.RunRow](s, access.Viewer, 200, "GET", at, nil).Status == "RUNNING"
+	}, "the run's start")
+	if why := do[struct{ Why string }](s, access.Viewer, 200, "GET", at+"/why?node=second", nil); !strings.Contains(why.Why, "first") {
+		t.Errorf("why: %q", why.Why)
+	}
+	for _, path := range []string{at + "/graph", "/api/v1/projects/sales/flows/etl/graph?version=1"} {
+		r := s.ask(s.tokens[access.Viewer], "GET", path, nil)
+		if r.status != http.StatusOK || r.header.Get("Content-Type") != "image/svg+xml" || !bytes.Contains(r.body, []byte("<svg")) {
+			t.Errorf("%s: %d %s", path, r.status, r.header)
+		}
+	}
+	s.problemOf(s.ask(s.tokens[access.Operator], "POST", at+"/retry", nil), 409, "run-live", "has not ended")
+	s.problemOf(s.ask(s.tokens[access.Operator], "POST", at+"/resume", nil), 409, "refused", "")
+	do[flow.RunRow](s, access.Operator, 200, "POST", at+"/pause", nil)
+	do[flow.RunRow](s, access.Operator, 200, "POST", at+"/kill", nil)
+	if _, err := s.flows.Ended(t.Context(), started.Run, nil); err != nil {
+		t.Fatal(err)
+	}
+	if list := do[page[flow.RunRow]](s, access.Viewer, 200, "GET", "/api/v1/runs?project=sales&flow=etl&status=KILLED", nil); len(list.Items) != 1 || list.Items[0].ID != started.Run {
+		t.Errorf("runs: %+v", list)
+	}
+	do[flow.RunRow](s, access.Operator, 200, "POST", at+"/succeed", map[string]any{"node": "first"})
+	r, err := s.flows.Ended(t.Context(), started.Run, nil)
+	if err != nil || r.Status != "SUCCEEDED" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	do[flow.RunRow](s, access.Operator, 200, "POST", at+"/rerun", map[string]any{"nodes": []string{"second"}})
+	if r, err = s.flows.Ended(t.Context(), started.Run, nil); err != nil || r.Status != "SUCCEEDED" {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestPushRefusesWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	push := func(project, body string) response {
+		return s.ask(s.tokens[access.Operator], "POST", "/api/v1/projects/"+project, body, "Content-Type", "application/zip")
+	}
+	s.problemOf(push("p/versions", "no zip"), 422, "invalid-flow", "zip")
+	s.problemOf(push("p/versions", ""), 400, "bad-body", "empty")
+	s.problemOf(push("b%20d/versions", "x"), 422, "invalid-request", "project name")
+	s.problemOf(push("p/versions?time_zone=Europe/Berlin", "x"), 422, "invalid-request", "with_schedule")
+	s.problemOf(push("p/versions", zipped(t, map[string]string{"../../evil": "x", "p.project": projectFile, "etl.flow": twoNodes})), 422, "invalid-flow", "evil")
+	faults := s.problemOf(push("p/versions", zipped(t, map[string]string{"p.project": projectFile, "a.flow": strings.Replace(twoNodes, "[first]", "[x, y]", 1)})), 422, "invalid-flow", "")
+	if len(faults.Errors) < 2 || !strings.Contains(faults.Errors[0].At, "a.flow") {
+		t.Errorf("faults: %+v", faults.Errors)
+	}
+	late := strings.Replace(twoNodes, "nodes:", "trigger: {schedule: {type: cron, value: 0 0 0 31 2 ? *}}\nnodes:", 1)
+	s.problemOf(push("p/versions?with_schedule=true", zipped(t, map[string]string{"p.project": projectFile, "a.flow": late})), 422, "invalid-flow", "trigger")
+	if r := push("p/versions?check=true", zipped(t, map[string]string{"p.project": projectFile, "etl.flow": twoNodes})); r.status != http.StatusCreated {
+		t.Errorf("check: %d %s", r.status, r.body)
+	}
+	s.problemOf(s.ask(s.tokens[access.Viewer], "GET", "/api/v1/projects/p/versions", nil), 404, "not-found", "p")
+}
+
+func TestPushWithSchedules(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	daily := strings.Replace(twoNodes, "nodes:", "trigger: {schedule: {type: cron, value: 0 0 7 * * ?}}\nnodes:", 1)
+	r := s.ask(s.tokens[access.Operator], "POST", "/api/v1/projects/sales/versions?with_schedule=true&time_zone=Europe/Berlin",
+		zipped(t, map[string]string{"p.project": projectFile, "etl.flow": daily}), "Content-Type", "application/zip")
+	if r.status != http.StatusCreated || !bytes.Contains(r.body, []byte(`"name":"sales/etl","change":"created"`)) {
+		t.Fatalf("%d %s", r.status, r.body)
+	}
+	e := do[periodic.Entry](s, access.Viewer, 200, "GET", "/api/v1/schedules/sales%2Fetl", nil)
+	if e.Cron != "quartz:0 0 7 * * ?" || e.TimeZone != "Europe/Berlin" || e.NextAt == nil {
+		t.Errorf("%+v", e)
+	}
+}
+
+// What belongs to a project is for those of the project.
+func TestProjectsAreKeptApart(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.push(access.Operator, "sales")
+	s.push(access.Operator, "secret")
+	sales, looks := s.of("sales", access.Operator), s.of("sales", access.Viewer)
+	runs := map[string]int64{}
+	for _, project := range []string{"sales", "secret"} {
+		runs[project] = do[struct{ Run int64 }](s, access.Operator, 201, "POST", "/api/v1/projects/"+project+"/flows/etl/runs", map[string]any{}).Run
+		do[periodic.PutResult](s, access.Operator, 200, "PUT", "/api/v1/schedules/"+project, map[string]any{
+			"name": project, "cron": "0 3 * * *", "flow": map[string]any{"project": project, "flow": "etl"},
+		})
+	}
+	do[periodic.PutResult](s, access.Operator, 200, "PUT", "/api/v1/schedules/plain", map[string]any{"name": "plain", "cron": "0 3 * * *", "job": map[string]any{"kind": "noop"}})
+	for path, want := range map[string]string{"/api/v1/flows": `"project":"sales"`, "/api/v1/runs": `"project":"sales"`, "/api/v1/schedules": `"name":"sales"`} {
+		r := s.ask(looks, "GET", path, nil)
+		if r.status != http.StatusOK || !bytes.Contains(r.body, []byte(want)) || bytes.Contains(r.body, []byte("secret")) || bytes.Contains(r.body, []byte("plain")) {
+			t.Errorf("%s: %d %s", path, r.status, r.body)
+		}
+	}
+	hidden := []string{
+		"GET /api/v1/schedules/secret", "GET /api/v1/schedules/plain", "GET /api/v1/schedules/nothing", "DELETE /api/v1/schedules/secret", "POST /api/v1/schedules/secret/trigger",
+		"POST /api/v1/schedules/plain/pause", fmt.Sprintf("GET /api/v1/runs/%d", runs["secret"]), fmt.Sprintf("POST /api/v1/runs/%d/kill", runs["secret"]),
+		fmt.Sprintf("GET /api/v1/runs/%d/logs", runs["secret"]), fmt.Sprintf("GET /api/v1/runs/%d", runs["secret"]+100), "GET /api/v1/backfills/77",
+	}
+	for _, ask := range hidden {
+		method, path, _ := strings.Cut(ask, " ")
+		s.problemOf(s.ask(sales, method, path, nil), 404, "not-found", "")
+	}
+	for _, ask := range []string{
+		"GET /api/v1/projects/secret/versions", "GET /api/v1/flows?project=secret", "GET /api/v1/runs?project=secret", "GET /api/v1/projects/secret/flows/etl/graph",
+		"POST /api/v1/projects/secret/versions", "GET /api/v1/jobs", "GET /api/v1/audit",
+	} {
+		method, path, _ := strings.Cut(ask, " ")
+		s.problemOf(s.ask(sales, method, path, nil), 403, "forbidden", "")
+	}
+	own := fmt.Sprintf("/api/v1/runs/%d", runs["sales"])
+	s.problemOf(s.ask(looks, "POST", own+"/kill", nil), 403, "forbidden", "operator")
+	s.problemOf(s.ask(looks, "POST", "/api/v1/schedules/sales/pause", nil), 403, "forbidden", "operator")
+	if r := s.ask(sales, "POST", own+"/kill", nil); r.status != http.StatusOK {
+		t.Errorf("kill: %d %s", r.status, r.body)
+	}
+	// Nobody takes a schedule over into, or out of, a project of others.
+	for name, body := range map[string]map[string]any{
+		"mine":  {"name": "mine", "cron": "0 3 * * *", "flow": map[string]any{"project": "secret", "flow": "etl"}},
+		"other": {"name": "other", "cron": "0 3 * * *", "job": map[string]any{"kind": "noop"}},
+		"plain": {"name": "plain", "cron": "0 3 * * *", "flow": map[string]any{"project": "sales", "flow": "etl"}},
+	} {
+		s.problemOf(s.ask(sales, "PUT", "/api/v1/schedules/"+name, body), 403, "forbidden", "")
+	}
+}
+
+func TestSchedulesFromPutToDelete(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	body := map[string]any{"name": "team/nightly", "cron": "30 2 * * *", "time_zone": "America/New_York", "missed": "all:3", "job": map[string]any{"kind": "noop", "args": map[string]any{"n": 1}}}
+	const at = "/api/v1/schedules/team%2Fnightly"
+	if r := do[periodic.PutResult](s, access.Operator, 200, "PUT", at, body); r.Change != periodic.Created || r.Schedule.Name != "team/nightly" || r.Schedule.NextAt == nil {
+		t.Errorf("%+v", r)
+	}
+	if r := do[periodic.PutResult](s, access.Operator, 200, "PUT", at, body); r.Change != periodic.Unchanged {
+		t.Errorf("%+v", r)
+	}
+	s.problemOf(s.ask(s.tokens[access.Operator], "PUT", "/api/v1/schedules/x", body), 422, "invalid-request", "not the name in the path")
+	body["cron"], body["misssed"] = "61 2 * * *", "skip"
+	s.problemOf(s.ask(s.tokens[access.Operator], "PUT", at, body), 422, "invalid-request", `did you mean "missed"?`)
+	delete(body, "misssed")
+	s.problemOf(s.ask(s.tokens[access.Operator], "PUT", at, body), 422, "invalid-schedule", "61")
+	preview := do[struct{ Ticks []struct{ At, Note string } }](s, access.Viewer, 200, "POST", "/api/v1/schedules/preview",
+		map[string]any{"cron": "30 2 * * *", "time_zone": "America/New_York", "from": "2026-03-07T12:00:00Z", "number": 2})
+	if len(preview.Ticks) != 2 || preview.Ticks[0].At != "2026-03-08T03:00:00-04:00" || preview.Ticks[0].Note != "moved" {
+		t.Errorf("%+v", preview)
+	}
+	do[periodic.Entry](s, access.Operator, 200, "POST", at+"/pause", nil)
+	if list := do[page[periodic.Entry]](s, access.Viewer, 200, "GET", "/api/v1/schedules?paused=true&prefix=team/", nil); len(list.Items) != 1 || list.Items[0].PausedBy != "operator" {
+		t.Errorf("%+v", list)
+	}
+	if e := do[periodic.Entry](s, access.Operator, 200, "POST", at+"/resume", nil); e.PausedAt != nil {
+		t.Errorf("%+v", e)
+	}
+	// Under a key the second request starts nothing.
+	var jobIDs []int64
+	for i := range 2 {
+		r := s.ask(s.tokens[access.Operator], "POST", at+"/trigger", nil, "Idempotency-Key", "once")
+		if replayed := r.header.Get("Idempotent-Replayed"); r.status != 200 || (replayed == "true") != (i == 1) {
+			t.Fatalf("%d %s %s", r.status, replayed, r.body)
+		}
+	}
+	do[periodic.Triggered](s, access.Operator, 200, "POST", at+"/trigger", nil)
+	ticks := do[page[periodic.TickState]](s, access.Viewer, 200, "GET", at+"/ticks?limit=1&source=trigger", nil)
+	for {
+		for _, tick := range ticks.Items {
+			jobIDs = append(jobIDs, *tick.JobID)
+			if tick.State != "available" || tick.Actor != "operator" {
+				t.Errorf("%+v", tick)
+			}
+		}
+		if ticks.NextCursor == "" {
+			break
+		}
+		ticks = do[page[periodic.TickState]](s, access.Viewer, 200, "GET", at+"/ticks?limit=1&source=trigger&cursor="+ticks.NextCursor, nil)
+	}
+	if len(jobIDs) != 2 || jobIDs[0] == jobIDs[1] {
+		t.Errorf("jobs %v, want two", jobIDs)
+	}
+	past := time.Now().UTC().AddDate(0, 0, -3)
+	b := do[periodic.Backfill](s, access.Operator, 201, "POST", at+"/backfills", map[string]any{"from": past, "to": past.AddDate(0, 0, 2)})
+	if b.Total != 2 || b.CreatedBy != "operator" {
+		t.Errorf("%+v", b)
+	}
+	s.problemOf(s.ask(s.tokens[access.Operator], "POST", at+"/backfills", map[string]any{"from": past, "to": past.Add(-time.Hour)}), 422, "invalid-request", "")
+	if got := do[periodic.Backfill](s, access.Operator, 200, "POST", fmt.Sprintf("/api/v1/backfills/%d/cancel", b.ID), nil); got.Status != periodic.BackfillCancelled {
+		t.Errorf("%+v", got)
+	}
+	if list := do[page[periodic.Backfill]](s, access.Viewer, 200, "GET", at+"/backfills", nil); len(list.Items) != 1 {
+		t.Errorf("%+v", list)
+	}
+	do[periodic.Deleted](s, access.Operator, 200, "DELETE", at, nil)
+	s.problemOf(s.ask(s.tokens[access.Viewer], "GET", at, nil), 404, "not-found", "team/nightly")
+}
