@@ -324,8 +324,8 @@ func TestRolesTogether(t *testing.T) {
 	mine.ok("job", "erase", later)
 	mine.ok("job", "erase", again)
 	mine.ok("job", "delete", later)
-	runSecrets(t, mine, keys)
 	runFlows(t, mine, scheduler)
+	runSecrets(t, mine, keys)
 	runSchedules(t, mine)
 	if n := strings.Count(server.err.String(), "partitions are left to their owner"); n != 1 {
 		t.Errorf("the scheduler says %d times that it leaves the partitions", n)
