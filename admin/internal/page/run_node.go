@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/internal/sqlfile"
-	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
 )
 
@@ -32,15 +32,10 @@ type nodeRow struct {
 
 // attempt is a run of a job of a node.
 type attempt struct {
-	Job int64
-	jobs.JobRun
+	jobRun
 
+	Job  int64
 	Here bool // its log is shown
-}
-
-// Took is how long it ran.
-func (a attempt) Took() string {
-	return runLine{StartedAt: a.StartedAt, EndedAt: a.EndedAt}.Took()
 }
 
 type nodePage struct {
@@ -108,7 +103,11 @@ func (p *Page) showNode(w http.ResponseWriter, r *http.Request) error {
 		return flowFault(err)
 	}
 	data.Explanation.Params = data.Explanation.Params[:min(len(data.Explanation.Params), paramsShown)]
-	if data.Attempts, data.MoreAttempts, err = p.attempts(ctx, node); err != nil {
+	err = p.read(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		data.Attempts, data.MoreAttempts, err = p.attempts(ctx, tx, node)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	if err := p.addLog(r, &data); err != nil {
@@ -135,20 +134,24 @@ func (d *nodePage) describe(graph *flow.Graph, no int) {
 }
 
 // attempts are the runs of a node's jobs, the newest first.
-func (p *Page) attempts(ctx context.Context, node nodeRow) (list []attempt, more bool, err error) {
+func (p *Page) attempts(ctx context.Context, tx pgx.Tx, node nodeRow) (list []attempt, more bool, err error) {
 	if node.JobID == nil {
 		return nil, false, nil
 	}
 	for _, id := range slices.Backward(append(slices.Clone(node.Jobs), *node.JobID)) {
-		runs, err := p.config.Jobs.JobRuns(ctx, id)
+		state := ""
+		if id == *node.JobID && node.EndedAt == nil {
+			state = "running" // it may be
+		}
+		runs, err := p.jobRuns(ctx, tx, id, math.MaxInt32, attemptsShown-len(list)+1, state)
 		if err != nil {
 			return nil, false, err
 		}
-		for _, run := range slices.Backward(runs) {
-			if len(list) == attemptsShown {
-				return list, true, nil
-			}
-			list = append(list, attempt{Job: id, JobRun: run})
+		for _, run := range runs {
+			list = append(list, attempt{run, id, false})
+		}
+		if len(list) > attemptsShown {
+			return list[:attemptsShown], true, nil
 		}
 	}
 	return list, false, nil
@@ -179,8 +182,8 @@ func (p *Page) addLog(r *http.Request, data *nodePage) error {
 	}
 	for i := range data.Attempts {
 		a := &data.Attempts[i]
-		if c.Job == 0 && a.StartedAt != nil || a.Job == c.Job && a.Run == int(c.Run) {
-			c.Job, c.Run, a.Here = a.Job, int32(a.Run), true //nolint:gosec // the database's int
+		if c.Job == 0 && a.StartedAt != nil || a.Job == c.Job && a.Run == c.Run {
+			c.Job, c.Run, a.Here = a.Job, a.Run, true
 			break
 		}
 	}
