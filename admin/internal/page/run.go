@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	nodesShown = 100 // in a page's table
+	nodesShown = 50  // in a page's table
 	barsShown  = 100 // in a page's chart
 )
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -53,6 +54,21 @@ type nodePage struct {
 	MayAct       bool
 	Whole        bool // it is an embedded flow, or an instance of a for_each: all of it can be run once more
 	Ended        bool
+}
+
+// Own are the parameters that people gave, and Engine those that the engine adds.
+func (d nodePage) Own() []flow.Param { return d.params(false) }
+
+// Engine are those that the engine adds.
+func (d nodePage) Engine() []flow.Param { return d.params(true) }
+
+func (d nodePage) params(engine bool) (list []flow.Param) {
+	for _, p := range d.Explanation.Params {
+		if strings.HasPrefix(p.Name, "azkaban.") == engine && len(list) < paramsShown {
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // seenNode reads the run and the node that a request means.
@@ -102,7 +118,6 @@ func (p *Page) showNode(w http.ResponseWriter, r *http.Request) error {
 	if data.Explanation, err = p.config.Flows.Explain(ctx, run.ID, node.Path); err != nil {
 		return flowFault(err)
 	}
-	data.Explanation.Params = data.Explanation.Params[:min(len(data.Explanation.Params), paramsShown)]
 	err = p.read(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		data.Attempts, data.MoreAttempts, err = p.attempts(ctx, tx, node)
 		return err
