@@ -50,6 +50,12 @@ func (l *lost) start(ctx context.Context) {
 
 func (l *lost) stop() { l.loop.Stop() }
 
+// Lost is how many jobs are in no place, if that is known: it is counted in the background.
+func (m *Metrics) Lost() (jobs int, known bool) {
+	n := m.lost.jobs.Load()
+	return int(max(n, 0)), n >= 0
+}
+
 // Describe implements prometheus.Collector.
 func (l *lost) Describe(out chan<- *prometheus.Desc) { out <- lostDesc }
 

@@ -44,6 +44,7 @@ var operations = map[string]string{
 var notYet = []string{
 	"user *",
 	"token *",
+	"alert *",
 	"secret *",
 }
 

@@ -44,6 +44,14 @@ func TestComposeFile(t *testing.T) {
 			t.Errorf("there is no service %q", name)
 		}
 	}
+	if jaeger := project.DisabledServices["jaeger"]; !slices.Equal(jaeger.Profiles, []string{"traces"}) {
+		t.Errorf("jaeger is %+v", jaeger)
+	}
+	if project, err := project.WithProfiles([]string{"traces"}); err != nil {
+		t.Error(err)
+	} else {
+		checkPorts(t, project.Services["jaeger"])
+	}
 	for name, service := range project.Services {
 		checkFiles(t, service)
 		checkPorts(t, service)

@@ -34,7 +34,7 @@ type step struct {
 func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) {
 	var cancel []int64
 	var l *loaded
-	taken := 0
+	taken, ended := 0, false
 	err = e.c.store.Tx(ctx, func(tx pgx.Tx) error {
 		run, now, err := e.c.store.TryLock(ctx, tx, id)
 		if errors.Is(err, ErrNotFound) {
@@ -57,12 +57,15 @@ func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) 
 			return err
 		}
 		cancel = s.jobsOf(s.effects.Cancel)
-		taken = len(reports)
+		taken, ended = len(reports), s.effects.Ended
 		return e.c.store.DeleteReports(ctx, tx, reports)
 	})
 	if err != nil {
 		e.memory.forget(id) // it may be ahead of the rows
 		return false, err
+	}
+	if ended {
+		e.tellEnded(l)
 	}
 	if moved {
 		l.run.Step++

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/flow/follow"
 	"github.com/peltonq/pelton/jobs/flow/internal/draft"
 	"github.com/peltonq/pelton/jobs/flow/internal/param"
 	"github.com/peltonq/pelton/jobs/flow/internal/store"
@@ -53,6 +54,9 @@ type Config struct {
 	// CheckTrigger says what is wrong with the expression of a flow's trigger, which is a fault of its push then. Defaults to none: a push
 	// starts no schedule.
 	CheckTrigger func(expression string) error
+
+	// Observer follows runs from their creation to their end: package jobs/trace. May be nil.
+	Observer follow.Observer
 
 	// Kinds are job kinds that nodes may have beside those that live executors work.
 	Kinds []string
