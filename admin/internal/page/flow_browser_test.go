@@ -38,17 +38,17 @@ func TestFlowInABrowser(t *testing.T) {
 	failing := make(chan bool, 2)
 	failing <- true
 	failing <- false
-	print := func(ctx context.Context, text string) error {
+	printed := func(ctx context.Context, text string) error {
 		_, err := joblog.FromContext(ctx).Stream(joblog.Stdout).Write([]byte(text))
 		return err
 	}
 	h.do("extract", func(ctx context.Context) (map[string]string, error) {
-		err := print(ctx, "the first line\n")
+		err := printed(ctx, "the first line\n")
 		select {
 		case <-goOn:
 		case <-ctx.Done():
 		}
-		err = errors.Join(err, print(ctx, "the second line\n"))
+		err = errors.Join(err, printed(ctx, "the second line\n"))
 		select {
 		case <-finish:
 		case <-ctx.Done():
@@ -163,9 +163,19 @@ func TestFlowPagesFit(t *testing.T) {
 	dir := os.Getenv("PELTON_SCREENSHOTS")
 	run := func(id int64, rest string) string { return fmt.Sprintf("/runs/%d%s", id, rest) }
 	for _, one := range []shot{
-		{"flows", "/flows"}, {"project", "/flows/etl"}, {"flow", "/flows/etl/nightly"}, {"flow-form", "/flows/etl/nightly?like=" + strconv.FormatInt(failed, 10)}, {"flow-fan", "/flows/etl/fan?node=3"},
-		{"runs", "/runs"}, {"run-failed", run(failed, "")}, {"run-live", run(live, "")}, {"run-gantt", run(failed, "/gantt")}, {"run-logs", run(failed, "/logs?q=duplicates")},
-		{"node-failed", run(failed, "/nodes/10")}, {"node-log", run(failed, "/nodes/0")}, {"run-confirm", run(live, "/confirm/kill")},
+		{"flows", "/flows"},
+		{"project", "/flows/etl"},
+		{"flow", "/flows/etl/nightly"},
+		{"flow-form", "/flows/etl/nightly?like=" + strconv.FormatInt(failed, 10)},
+		{"flow-fan", "/flows/etl/fan?node=3"},
+		{"runs", "/runs"},
+		{"run-failed", run(failed, "")},
+		{"run-live", run(live, "")},
+		{"run-gantt", run(failed, "/gantt")},
+		{"run-logs", run(failed, "/logs?q=duplicates")},
+		{"node-failed", run(failed, "/nodes/10")},
+		{"node-log", run(failed, "/nodes/0")},
+		{"run-confirm", run(live, "/confirm/kill")},
 	} {
 		b.Go(one.path)
 		for _, width := range []int64{1280, 390} {

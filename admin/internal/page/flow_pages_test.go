@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"mime/multipart"
 	"net/http"
 	"net/url"
@@ -317,9 +318,7 @@ func TestRunForm(t *testing.T) {
 		"priority": {"7"}, "success": {"a@example.com, https://hooks.example.com/x"}, "sla_within0": {"2h 30m"}, "sla_do0": {"both"},
 	}
 	checked := url.Values{"check": {"1"}}
-	for name, value := range good {
-		checked[name] = value
-	}
+	maps.Copy(checked, good)
 	v.WantPost(200, "/flows/etl/nightly/run", checked, "Nothing is wrong with it")
 	if n := count(); n != 0 {
 		t.Fatalf("%d runs were started", n)

@@ -56,13 +56,21 @@ type nodePage struct {
 	Ended        bool
 }
 
+// Reason is the node's, if the explanation says something else.
+func (d *nodePage) Reason() string {
+	if r := d.Node.Reason; r != nil && *r != d.Explanation.Why {
+		return *r
+	}
+	return ""
+}
+
 // Own are the parameters that people gave, and Engine those that the engine adds.
-func (d nodePage) Own() []flow.Param { return d.params(false) }
+func (d *nodePage) Own() []flow.Param { return d.params(false) }
 
 // Engine are those that the engine adds.
-func (d nodePage) Engine() []flow.Param { return d.params(true) }
+func (d *nodePage) Engine() []flow.Param { return d.params(true) }
 
-func (d nodePage) params(engine bool) (list []flow.Param) {
+func (d *nodePage) params(engine bool) (list []flow.Param) {
 	for _, p := range d.Explanation.Params {
 		if strings.HasPrefix(p.Name, "azkaban.") == engine && len(list) < paramsShown {
 			list = append(list, p)
@@ -76,8 +84,8 @@ func (p *Page) seenNode(r *http.Request) (run runRow, node nodeRow, err error) {
 	if run, err = p.seenRun(r); err != nil {
 		return run, node, err
 	}
-	no, err := strconv.ParseInt(r.PathValue("no"), 10, 32)
-	if err != nil || no < 0 {
+	no, err := pathID(r, "no")
+	if err != nil || no > math.MaxInt32 {
 		return run, node, notFound("run %d has no node number %s", run.ID, r.PathValue("no"))
 	}
 	err = p.read(r.Context(), func(ctx context.Context, tx pgx.Tx) error {
@@ -101,7 +109,7 @@ func (p *Page) showNode(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := p.limit(r.Context())
 	defer cancel()
-	data := nodePage{Run: run, Node: node, MayAct: actor(r.Context()).May(access.Operator, run.Project), Ended: !run.Live()}
+	data := &nodePage{Run: run, Node: node, MayAct: actor(r.Context()).May(access.Operator, run.Project), Ended: !run.Live()}
 	if node.Outputs != nil {
 		data.Outputs = json.RawMessage(*node.Outputs)
 	}
@@ -125,7 +133,7 @@ func (p *Page) showNode(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := p.addLog(r, &data); err != nil {
+	if err := p.addLog(r, data); err != nil {
 		return err
 	}
 	return p.render(w, r, "node", node.Path, data)
@@ -174,7 +182,7 @@ func (p *Page) attempts(ctx context.Context, tx pgx.Tx, node nodeRow) (list []at
 
 // log is the log that a request for a node means; of none (Job 0) it is the newest.
 func (n nodeRow) log(r *http.Request, run runRow) (c logChoice, err error) {
-	if err := c.parse(r); err != nil {
+	if c, err = c.parse(r); err != nil {
 		return c, err
 	}
 	c.base = fmt.Sprintf("%s/nodes/%d/log", run.Where(), n.No)
