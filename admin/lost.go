@@ -89,7 +89,7 @@ func (l *lost) count(ctx context.Context) (n int64, err error) {
 	defer cancel()
 	options := pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadOnly}
 	err = pgx.BeginTxFunc(ctx, l.pool, options, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, l.sql.Get("limits"), milliseconds(lostTimeout)); err != nil {
+		if _, err := tx.Exec(ctx, l.sql.Get("limits"), milliseconds(lostTimeout), false); err != nil {
 			return err
 		}
 		return tx.QueryRow(ctx, l.sql.Get("lost"), pgx.QueryExecModeCacheDescribe).Scan(&n)

@@ -151,11 +151,13 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 	if err != nil {
 		return usage(err)
 	}
-	flows, err := a.servingFlows(pool, client, s)
+	flows, err := a.servingFlows(pool, client, s, served.observer())
 	if err != nil {
 		return err
 	}
-	schedules, err := periodic.NewClient(pool, client, flows, &periodic.Config{Logger: a.logger(levelServe), SchedulerOff: !s.duties})
+	schedules, err := periodic.NewClient(pool, client, flows, &periodic.Config{
+		Logger: a.logger(levelServe), SchedulerOff: !s.duties, Observer: served.observer(),
+	})
 	if err != nil {
 		return err
 	}
@@ -240,12 +242,13 @@ func (a *app) servingClient(
 }
 
 // servingFlows advances flows if this process has duties.
-func (a *app) servingFlows(pool *pgxpool.Pool, client *jobs.Client, s serving) (*flow.Client, error) {
+func (a *app) servingFlows(pool *pgxpool.Pool, client *jobs.Client, s serving, observer flow.StepObserver) (*flow.Client, error) {
 	config, err := s.flows.config()
 	if err != nil {
 		return nil, err
 	}
 	config.Logger, config.SchedulerOff, config.Observer = a.logger(levelServe), !s.duties, a.tracer.Flows()
+	config.StepObserver = observer
 	flows, err := flow.NewClient(pool, client, config)
 	if err != nil {
 		return nil, usage(err)

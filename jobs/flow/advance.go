@@ -27,6 +27,7 @@ type step struct {
 	timers  []store.Timer
 	notices []notice.Args
 	due     []dueSLA
+	stats   StepStats
 	misses  []store.Miss
 }
 
@@ -34,7 +35,8 @@ type step struct {
 func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) {
 	var cancel []int64
 	var l *loaded
-	taken, ended := 0, false
+	var stats *StepStats
+	taken, ended, began := 0, false, time.Now()
 	err = e.c.store.Tx(ctx, func(tx pgx.Tx) error {
 		run, now, err := e.c.store.TryLock(ctx, tx, id)
 		if errors.Is(err, ErrNotFound) {
@@ -58,6 +60,7 @@ func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) 
 		}
 		cancel = s.jobsOf(s.effects.Cancel)
 		taken, ended = len(reports), s.effects.Ended
+		stats = s.told(&run, taken)
 		return e.c.store.DeleteReports(ctx, tx, reports)
 	})
 	if err != nil {
@@ -71,6 +74,8 @@ func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) 
 		l.run.Step++
 		e.memory.keep(l)
 		e.head.moved(taken)
+		stats.Took = time.Since(began)
+		e.c.config.StepObserver.Stepped(stats)
 	}
 	if len(cancel) > 0 {
 		e.cancel(ctx, cancel)
@@ -101,7 +106,7 @@ func (s *step) take(ctx context.Context, reports []store.Report) error {
 	for _, r := range s.effects.Limit {
 		s.limitFlow(r)
 	}
-	if err := s.e.write(ctx, s.tx, s.l, s.effects, s.now); err != nil {
+	if err := s.e.write(ctx, s.tx, s.l, s.effects, s.now, &s.stats); err != nil {
 		return err
 	}
 	if err := s.e.c.store.SetTimers(ctx, s.tx, s.l.run.ID, s.timers); err != nil {

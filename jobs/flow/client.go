@@ -69,6 +69,9 @@ type Config struct {
 	// down is checked by a push, what parameters say when the node starts. Default to 1G and 2G.
 	MaxXms, MaxXmx string
 
+	// StepObserver is told of the engine's steps, for metrics. May be nil.
+	StepObserver StepObserver
+
 	// Retention is how long ended runs are kept. Defaults to 30 days.
 	Retention time.Duration
 
@@ -117,6 +120,9 @@ func NewClient(pool *pgxpool.Pool, queue *jobs.Client, config *Config) (*Client,
 func (c *Config) withDefaults() {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
+	}
+	if c.StepObserver == nil {
+		c.StepObserver = noObserver{}
 	}
 	c.MaxXms, c.MaxXmx = cmp.Or(c.MaxXms, "1G"), cmp.Or(c.MaxXmx, "2G")
 	if c.Retention == 0 {
