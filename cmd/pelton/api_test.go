@@ -46,6 +46,7 @@ var notYet = []string{
 	"token *",
 	"alert *",
 	"secret *",
+	"job erase",
 }
 
 // local are commands that cannot be done from afar, and why.
