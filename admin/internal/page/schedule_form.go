@@ -132,7 +132,7 @@ func (p *Page) sendScheduleForm(w http.ResponseWriter, r *http.Request) error {
 	}
 	result, err := p.config.Schedules.Put(r.Context(), s)
 	if _, invalid := errors.AsType[*periodic.InvalidScheduleError](err); invalid {
-		f.Faults = lines(err)
+		f.Faults = faultLines(err)
 		return p.showScheduleForm(w, r, http.StatusUnprocessableEntity, f)
 	}
 	if err != nil {
@@ -144,7 +144,7 @@ func (p *Page) sendScheduleForm(w http.ResponseWriter, r *http.Request) error {
 // check adds what is wrong with the schedule as a whole.
 func (f *scheduleForm) check(p *Page, s *periodic.Schedule) {
 	if err := p.config.Schedules.Check(*s); err != nil {
-		f.Faults = lines(err)
+		f.Faults = faultLines(err)
 	}
 	if s.Job != nil {
 		if err := document.CheckBuiltIn(s.Job.Kind, s.Job.Args); err != nil {
@@ -153,8 +153,8 @@ func (f *scheduleForm) check(p *Page, s *periodic.Schedule) {
 	}
 }
 
-// lines are the faults of a schedule that an error lists below a headline.
-func lines(err error) []string {
+// faultLines are the faults of a schedule that an error lists below a headline.
+func faultLines(err error) []string {
 	head, rest, many := strings.Cut(err.Error(), "\n")
 	if !many {
 		return []string{head}
