@@ -3,17 +3,20 @@ package admin
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
+	"math"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/peltonq/pelton/internal/floor"
 	"github.com/peltonq/pelton/internal/sqlfile"
 	"github.com/peltonq/pelton/schema"
 )
@@ -24,64 +27,60 @@ var files embed.FS
 const (
 	// countUpTo is how many rows of a table are counted; beyond that it is estimated.
 	countUpTo = 100_000
+	// countDead is how many dead letters of a queue are counted.
+	countDead = 10_000
 	// sampleRuns is how many taken runs are looked up; of more, the queues are estimated.
 	sampleRuns = 10_000
-	// rest is how many times as long as a reading took it serves at least.
-	rest = 20
+	// rest is how many times as long as a reading took it serves at least, of two parts, and restSeldom of two that change slowly: together they take at
+	// most a twentieth of one connection.
+	rest       = 50
+	restSeldom = 200
+	// seldom is how many times as long as other readings those of what changes slowly are kept: a minute by default.
+	seldom = 12
 )
 
-// gauge is a metric about the database: the name of its rows in gauges.sql, and its label, if it has one.
-type gauge struct {
-	desc  *prometheus.Desc
-	label string
-}
-
-func newGauge(name, help string, label ...string) gauge {
-	g := gauge{desc: prometheus.NewDesc(name, help, label, nil)}
-	if len(label) > 0 {
-		g.label = label[0]
-	}
-	return g
-}
-
-var up = prometheus.NewDesc("pelton_up", "1: the database could be read; 0: it did not answer in time, or refused, and what it holds is left out.", nil, nil)
-
-// gauges about the database, by the name of their rows.
-var gauges = map[string]gauge{
-	"ready":     newGauge("pelton_jobs_ready", "Jobs in the line.", "queue"),
-	"oldest":    newGauge("pelton_oldest_ready_age_seconds", "How long the oldest jobs in the line have been there; 0: none.", "queue"),
-	"running":   newGauge("pelton_jobs_running", "Runs that go on; of more than 10,000 the queues are estimated.", "queue"),
-	"scheduled": newGauge("pelton_jobs_scheduled", "Jobs that wait for a time, retries among them; estimated beyond 100,000."),
-	"parked":    newGauge("pelton_jobs_parked", "Jobs that wait for somebody (pending); estimated beyond 100,000."),
-	"dead":      newGauge("pelton_dead_letters", "Dead letters that nobody has redriven or discarded; estimated beyond 100,000."),
-	"alive":     newGauge("pelton_executors_alive", "Processes that work jobs and gave a sign of life within 30 seconds."),
-	"ahead":     newGauge("pelton_partitions_ahead", "Partitions made whose time has yet to come.", "table"),
-	"lag":       newGauge("pelton_mark_lag", "Positions drawn from the line's sequence that are not settled yet.", "table"),
-	"passed": newGauge("pelton_mark_passed_writers",
-		"Open transactions that the low-water mark has passed, because they write and stay open.", "table"),
-}
-
-// collector reads the database when it is asked, and keeps the answer for a while.
+// collector reads the database when it is asked, and keeps the answers for a while.
 type collector struct {
-	pool    *pgxpool.Pool
-	sql     *sqlfile.Set
-	keeper  *schema.Keeper // reads partitions; nil if the pool is too small for one
-	log     *slog.Logger
-	timeout time.Duration
-	keep    time.Duration
-	queues  *names
+	pool     *pgxpool.Pool
+	sql      *sqlfile.Set
+	keeper   *schema.Keeper // reads partitions; nil if the pool is too small for one
+	log      *slog.Logger
+	timeout  time.Duration
+	queues   *names
+	statuses *names
+	owners   *names
+
+	reports, dues *floor.Tracker // where flow_report and schedule_due are read from
 
 	mu    sync.Mutex // held while reading: further scrapes get the same answer
-	until time.Time
-	read  []prometheus.Metric
+	parts []*part    // the first one says whether the database answers
+}
+
+// part is what is read together, in a transaction of its own.
+type part struct {
+	what string
+	keep time.Duration // how long it serves at least
+	rest int           // how many times as long as it took it serves at least
+	read func(ctx context.Context, to readings) error
+
+	until  time.Time
+	values readings // nil: it could not be read
+	failed bool
 }
 
 func newCollector(pool *pgxpool.Pool, config MetricsConfig) *collector {
 	c := &collector{
-		pool: pool, sql: sqlfile.Load(files, "sql", config.Schema), log: config.Logger, timeout: config.Timeout, keep: config.Keep,
-		queues: newNames(maxQueues),
+		pool: pool, sql: sqlfile.Load(files, "sql", config.Schema), log: config.Logger, timeout: config.Timeout,
+		queues: newNames(maxQueues), statuses: newNames(maxStatuses), owners: newNames(maxOwners),
+		reports: floor.NewTracker(config.Schema, floor.Reports, nil), dues: floor.NewTracker(config.Schema, floor.Schedules, nil),
 	}
 	c.keeper, _ = schema.NewKeeper(pool, config.Schema, schema.KeeperConfig{}) // the name was checked; a small pool goes without
+	c.parts = []*part{
+		{what: "the queue", keep: config.Keep, rest: rest, read: c.readQueue},
+		{what: "flows and schedules", keep: config.Keep, rest: rest, read: c.readHeads},
+		{what: "nodes of flows", keep: seldom * config.Keep, rest: restSeldom, read: c.readNodes},
+		{what: "sizes", keep: seldom * config.Keep, rest: restSeldom, read: c.readSizes},
+	}
 	return c
 }
 
@@ -97,34 +96,53 @@ func (c *collector) Describe(out chan<- *prometheus.Desc) {
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if began := time.Now(); began.After(c.until) {
-		c.read = c.measure()
-		c.until = time.Now().Add(max(c.keep, rest*time.Since(began)))
+	for i, p := range c.parts {
+		c.renew(p)
+		if p.values == nil && i == 0 {
+			out <- prometheus.MustNewConstMetric(up, prometheus.GaugeValue, 0)
+			return
+		}
+		for key, value := range p.values {
+			g := gauges[key.name]
+			var labels []string
+			if g.label != "" {
+				labels = []string{key.label}
+			}
+			out <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, value, labels...)
+		}
 	}
-	for _, metric := range c.read {
-		out <- metric
-	}
+	out <- prometheus.MustNewConstMetric(up, prometheus.GaugeValue, 1)
 }
 
-// measure reads the database, or says that it does not answer.
-func (c *collector) measure() []prometheus.Metric {
+// renew reads a part anew if it is due, and says in the log when it begins to fail, and when it does no more.
+func (c *collector) renew(p *part) {
+	began := time.Now()
+	if !began.After(p.until) {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
 	defer cancel()
-	values, err := c.values(ctx)
-	if err != nil {
-		c.log.Warn("metrics: the database could not be read", "error", err)
-		return []prometheus.Metric{prometheus.MustNewConstMetric(up, prometheus.GaugeValue, 0)}
+	values := readings{}
+	err := p.read(ctx, values)
+	switch {
+	case err != nil && p.failed:
+	case lacksRight(err) && p != c.parts[0]: // a worker's role may not read flows, and need not
+		c.log.Info("metrics: the database role may not read this part: it is left out", "part", p.what)
+	case err != nil:
+		c.log.Warn("metrics: a part of the database could not be read; trying again", "part", p.what, "error", err)
+	case p.failed:
+		c.log.Info("metrics: the part can be read again", "part", p.what)
 	}
-	all := []prometheus.Metric{prometheus.MustNewConstMetric(up, prometheus.GaugeValue, 1)}
-	for key, value := range values {
-		g := gauges[key.name]
-		var labels []string
-		if g.label != "" {
-			labels = []string{key.label}
-		}
-		all = append(all, prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, value, labels...))
+	if p.failed = err != nil; p.failed {
+		values = nil
 	}
-	return all
+	p.values, p.until = values, time.Now().Add(max(p.keep, time.Duration(p.rest)*time.Since(began)))
+}
+
+// lacksRight tells whether an error says that the role may not read something.
+func lacksRight(err error) bool {
+	refusal, is := errors.AsType[*pgconn.PgError](err)
+	return is && refusal.Code == "42501"
 }
 
 // readings are values by gauge and label.
@@ -138,90 +156,100 @@ func (c *collector) add(to readings, name, label string, value float64) {
 	if !ok {
 		panic("no gauge " + name)
 	}
-	if g.label == "queue" {
+	switch g.label {
+	case "queue":
 		label = c.queues.fold(label)
+	case "status":
+		label = c.statuses.fold(label)
+	case "owner":
+		label = c.owners.fold(label)
 	}
 	key := reading{name, label}
-	if name == "oldest" {
+	if g.age {
 		to[key] = max(to[key], value)
 		return
 	}
 	to[key] += value
 }
 
-func (c *collector) values(ctx context.Context) (readings, error) {
-	found := readings{}
+// within runs fn in a short transaction that only reads. indexed: without sequential scans.
+func (c *collector) within(ctx context.Context, indexed bool, fn func(tx pgx.Tx) error) error {
 	options := pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadOnly}
-	err := pgx.BeginTxFunc(ctx, c.pool, options, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, c.sql.Get("limits"), milliseconds(c.timeout)); err != nil {
+	return pgx.BeginTxFunc(ctx, c.pool, options, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, c.sql.Get("limits"), milliseconds(c.timeout), indexed); err != nil {
 			return fmt.Errorf("set limits: %w", err)
 		}
-		if err := c.readGauges(ctx, tx, found); err != nil {
-			return fmt.Errorf("read gauges: %w", err)
-		}
-		if err := c.readRunning(ctx, tx, found); err != nil {
-			return fmt.Errorf("read running jobs: %w", err)
-		}
-		return nil
+		return fn(tx)
 	})
-	if err != nil {
-		return nil, err
-	}
-	if c.keeper == nil {
-		return found, nil
-	}
-	ahead, err := c.keeper.Ahead(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, a := range ahead {
-		c.add(found, "ahead", a.Table, float64(a.Partitions))
-	}
-	return found, nil
 }
 
-func (c *collector) readGauges(ctx context.Context, tx pgx.Tx, to readings) error {
-	rows, err := tx.Query(ctx, c.sql.Get("gauges"), pgx.QueryExecModeCacheDescribe, int64(countUpTo))
+// readRows takes rows of a name, a label and a value.
+func (c *collector) readRows(ctx context.Context, tx pgx.Tx, to readings, statement string, args ...any) error {
+	rows, err := tx.Query(ctx, c.sql.Get(statement), append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
 	if err != nil {
-		return err
+		return fmt.Errorf("read %s: %w", statement, err)
 	}
 	var name, label string
 	var value float64
-	_, err = pgx.ForEachRow(rows, []any{&name, &label, &value}, func() error {
+	if _, err = pgx.ForEachRow(rows, []any{&name, &label, &value}, func() error {
 		c.add(to, name, label, value)
 		return nil
-	})
-	return err
+	}); err != nil {
+		return fmt.Errorf("read %s: %w", statement, err)
+	}
+	return nil
 }
 
-// readRunning looks up the queues of what executors have taken: a lease does not say.
-func (c *collector) readRunning(ctx context.Context, tx pgx.Tx, to readings) error {
-	rows, err := tx.Query(ctx, c.sql.Get("leased"), pgx.QueryExecModeCacheDescribe, int64(sampleRuns))
-	if err != nil {
-		return err
-	}
-	var ids []int64
-	var runs []int32
-	var id, total int64
-	var run int32
-	if _, err := pgx.ForEachRow(rows, []any{&id, &run, &total}, func() error {
-		ids, runs = append(ids, id), append(runs, run)
-		return nil
-	}); err != nil || len(ids) == 0 {
-		return err
-	}
-	rows, err = tx.Query(ctx, c.sql.Get("running"), pgx.QueryExecModeCacheDescribe, ids, runs, slices.Min(ids), slices.Max(ids))
-	if err != nil {
-		return err
-	}
-	scale := float64(total) / float64(len(ids))
-	var queue string
-	var value float64
-	_, err = pgx.ForEachRow(rows, []any{&queue, &value}, func() error {
-		c.add(to, "running", queue, value*scale)
-		return nil
+// readQueue reads what waits and who works.
+func (c *collector) readQueue(ctx context.Context, to readings) error {
+	err := c.within(ctx, false, func(tx pgx.Tx) error {
+		if err := c.readRows(ctx, tx, to, "gauges", int64(countUpTo), maxQueues, int64(countDead)); err != nil {
+			return err
+		}
+		return c.readRunning(ctx, tx, to)
 	})
-	return err
+	if err != nil || c.keeper == nil {
+		return err
+	}
+	ahead, err := c.keeper.Ahead(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range ahead {
+		c.add(to, "ahead", a.Table, float64(a.Partitions))
+		if a.Until != math.MaxInt64 {
+			c.add(to, "left", a.Table, a.Until.Seconds())
+		}
+	}
+	return nil
+}
+
+// readHeads reads how flows and schedules get on.
+func (c *collector) readHeads(ctx context.Context, to readings) error {
+	for _, tracker := range []*floor.Tracker{c.reports, c.dues} {
+		if err := tracker.Refresh(ctx, c.pool); err != nil {
+			return err
+		}
+	}
+	for _, status := range liveStatuses() {
+		c.add(to, "runs", status, 0)
+	}
+	return c.within(ctx, true, func(tx pgx.Tx) error {
+		return c.readRows(ctx, tx, to, "heads", int64(countUpTo), c.reports.Floor(), c.dues.Floor())
+	})
+}
+
+// readNodes counts the nodes of live runs.
+func (c *collector) readNodes(ctx context.Context, to readings) error {
+	for _, status := range nodeStatuses() {
+		c.add(to, "nodes", status, 0)
+	}
+	return c.within(ctx, true, func(tx pgx.Tx) error { return c.readRows(ctx, tx, to, "nodes", int64(countUpTo)) })
+}
+
+// readSizes asks how much lies on disk.
+func (c *collector) readSizes(ctx context.Context, to readings) error {
+	return c.within(ctx, false, func(tx pgx.Tx) error { return c.readRows(ctx, tx, to, "sizes") })
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(max(1, d.Milliseconds()), 10) }

@@ -13,6 +13,11 @@ const (
 	maxQueues = 200
 	maxKinds  = 200
 	maxPairs  = 2000 // of a queue and a kind
+
+	maxProjects = 100
+	maxOwners   = 50
+	maxStatuses = 50
+	maxReasons  = 50
 )
 
 // names are the first few values of a label that came by. Beyond the limit all further ones are "other".

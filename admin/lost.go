@@ -50,6 +50,12 @@ func (l *lost) start(ctx context.Context) {
 
 func (l *lost) stop() { l.loop.Stop() }
 
+// Lost is how many jobs are in no place, if that is known: it is counted in the background.
+func (m *Metrics) Lost() (jobs int, known bool) {
+	n := m.lost.jobs.Load()
+	return int(max(n, 0)), n >= 0
+}
+
 // Describe implements prometheus.Collector.
 func (l *lost) Describe(out chan<- *prometheus.Desc) { out <- lostDesc }
 
@@ -83,7 +89,7 @@ func (l *lost) count(ctx context.Context) (n int64, err error) {
 	defer cancel()
 	options := pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadOnly}
 	err = pgx.BeginTxFunc(ctx, l.pool, options, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, l.sql.Get("limits"), milliseconds(lostTimeout)); err != nil {
+		if _, err := tx.Exec(ctx, l.sql.Get("limits"), milliseconds(lostTimeout), false); err != nil {
 			return err
 		}
 		return tx.QueryRow(ctx, l.sql.Get("lost"), pgx.QueryExecModeCacheDescribe).Scan(&n)

@@ -53,11 +53,13 @@ func (c MetricsConfig) withDefaults() MetricsConfig {
 }
 
 // Metrics counts what clients of this process do, and reads from the database what there is when it is scraped. Give it to
-// clients as their Observer. Of labels, the first 200 queues, 200 kinds and 2,000 pairs of them are told apart; further ones
+// clients of jobs, flows and schedules as their Observer. Of labels, the first 200 queues, 200 kinds and 2,000 pairs of them are told apart; further ones
 // are "other". Safe for concurrent use.
 type Metrics struct {
 	registry *prometheus.Registry
 	gauges   *prometheus.Registry // of those about the database alone, for the page
+	shown    pageGauges
+	keep     time.Duration
 	labels   *pairs
 
 	enqueued *children[pair, prometheus.Counter]
@@ -67,7 +69,14 @@ type Metrics struct {
 	reaped   *prometheus.CounterVec
 	below    *prometheus.CounterVec
 
-	lost *lost
+	logged    [3]prometheus.Counter // bytes stored, trimmed, dropped
+	hints     *prometheus.CounterVec
+	breaks    prometheus.Counter
+	listening prometheus.Gauge
+
+	flows     *flowMetrics
+	schedules *scheduleMetrics
+	lost      *lost
 }
 
 // runKey are the labels of an ended run.
@@ -79,10 +88,11 @@ type runMetrics struct {
 	wait, run prometheus.Observer
 }
 
-// Buckets in seconds: of one statement, and of a run, which may take from a millisecond to hours.
+// Buckets in seconds: of one statement; of a job's run, which may take from a millisecond to hours; and of a flow's, up to a day.
 var (
 	statementBuckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 	runBuckets       = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200}
+	flowBuckets      = []float64{.1, .5, 1, 5, 10, 30, 60, 300, 900, 1800, 3600, 7200, 14400, 28800, 86400}
 )
 
 // NewMetrics makes metrics of the database that the pool leads to, on a registry of their own. The pool stays the caller's. Nothing
@@ -92,12 +102,14 @@ func NewMetrics(pool *pgxpool.Pool, config MetricsConfig) (*Metrics, error) {
 	if err := schema.CheckName(config.Schema); err != nil {
 		return nil, err
 	}
-	m := &Metrics{registry: prometheus.NewRegistry(), labels: newPairs(), lost: newLost(pool, config)}
+	m := &Metrics{registry: prometheus.NewRegistry(), labels: newPairs(), keep: config.Keep, lost: newLost(pool, config)}
 	c := newCollector(pool, config)
-	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), c, m.lost)
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), c, m.lost, poolStats{pool})
 	m.gauges = prometheus.NewRegistry()
 	m.gauges.MustRegister(c)
 	m.registerObserved()
+	m.registerHeard()
+	m.flows, m.schedules = newFlowMetrics(m.registry), newScheduleMetrics(m.registry)
 	return m, nil
 }
 
@@ -148,6 +160,35 @@ func (m *Metrics) registerObserved() {
 	m.registry.MustRegister(enqueued, finished, wait, run, m.claim, m.finish, m.reaped, m.below)
 }
 
+// registerHeard makes the metrics of logs and hints of this process.
+func (m *Metrics) registerHeard() {
+	for i, c := range []prometheus.CounterOpts{
+		{Name: "pelton_log_stored_bytes_total", Help: "Bytes of jobs' logs that this process stored."},
+		{
+			Name: "pelton_log_trimmed_bytes_total",
+			Help: "Bytes of logs that were deleted again, since a run printed more than the head and the tail that are kept.",
+		},
+		{Name: "pelton_log_dropped_bytes_total", Help: "Bytes of logs that were dropped, since the database was away or refused them."},
+	} {
+		m.logged[i] = prometheus.NewCounter(c)
+		m.registry.MustRegister(m.logged[i])
+	}
+	m.hints = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "pelton_hints_received_total", Help: "Notifications that came: of a line with work, or of what else there is to do.",
+	}, []string{"hint"})
+	for _, hint := range []string{"line", "cancel", "queue", "flow", "schedule", "due"} {
+		m.hints.WithLabelValues(hint)
+	}
+	m.breaks = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "pelton_hints_interrupted_total",
+		Help: "Times that the connection was lost that notifications come by: some may be lost, and polling stands in for them.",
+	})
+	m.listening = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "pelton_hints_listening", Help: "1: the connection that notifications come by is there; 0: it is not, or this process only polls.",
+	})
+	m.registry.MustRegister(m.hints, m.breaks, m.listening)
+}
+
 // Registry is where further metrics of the process may be added, and what a scrape gathers.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 
@@ -155,7 +196,10 @@ func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 func (m *Metrics) Start(ctx context.Context) { m.lost.start(ctx) }
 
 // Stop ends what Start began, and waits for it.
-func (m *Metrics) Stop() { m.lost.stop() }
+func (m *Metrics) Stop() {
+	m.lost.stop()
+	m.shown.running.Wait()
+}
 
 // Enqueued is called by a client.
 func (m *Metrics) Enqueued(queue, kind string, n int) {
@@ -187,6 +231,7 @@ func (m *Metrics) Finished(runs []jobs.RunStats, took time.Duration) {
 		}
 		of.wait.Observe(max(r.Wait, 0).Seconds()) // clocks differ
 		of.run.Observe(r.Run.Seconds())
+		m.started(r)
 	}
 	if len(runs) > 0 {
 		of.finished.Add(float64(len(runs) - from))
@@ -210,6 +255,26 @@ func (m *Metrics) Reaped(lost, discarded int) {
 // BelowMark is called by a client.
 func (m *Metrics) BelowMark(relation string, n int) {
 	m.below.WithLabelValues(relation).Add(float64(n))
+}
+
+// Logged is called by a client.
+func (m *Metrics) Logged(stored, trimmed, dropped int64) {
+	for i, n := range []int64{stored, trimmed, dropped} {
+		m.logged[i].Add(float64(n))
+	}
+}
+
+// Hinted is called by a client.
+func (m *Metrics) Hinted(what string) { m.hints.WithLabelValues(what).Inc() }
+
+// Listening is called by a client.
+func (m *Metrics) Listening(on bool) {
+	if on {
+		m.listening.Set(1)
+		return
+	}
+	m.listening.Set(0)
+	m.breaks.Inc()
 }
 
 // markTables are the tables with a low-water mark.

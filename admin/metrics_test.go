@@ -23,28 +23,64 @@ import (
 	"github.com/peltonq/pelton/schema/schematest"
 )
 
-// series are those that every server shows once jobs have been enqueued and worked, with their labels.
+// series are those that every server shows once it has done a bit of everything, with their labels.
 var series = map[string]string{
-	"pelton_up":                       "",
-	"pelton_jobs_ready":               "queue",
-	"pelton_jobs_running":             "queue",
-	"pelton_oldest_ready_age_seconds": "queue",
-	"pelton_jobs_scheduled":           "",
-	"pelton_jobs_parked":              "",
-	"pelton_dead_letters":             "",
-	"pelton_jobs_lost":                "",
-	"pelton_executors_alive":          "",
-	"pelton_partitions_ahead":         "table",
-	"pelton_mark_lag":                 "table",
-	"pelton_mark_passed_writers":      "table",
-	"pelton_runs_reaped_total":        "outcome",
-	"pelton_rows_below_mark_total":    "table",
-	"pelton_jobs_enqueued_total":      "queue,kind",
-	"pelton_runs_finished_total":      "queue,kind,outcome",
-	"pelton_run_wait_seconds":         "queue,kind",
-	"pelton_run_duration_seconds":     "queue,kind",
-	"pelton_claim_duration_seconds":   "",
-	"pelton_finish_duration_seconds":  "",
+	"pelton_up":                             "",
+	"pelton_jobs_ready":                     "queue",
+	"pelton_jobs_running":                   "queue",
+	"pelton_oldest_ready_age_seconds":       "queue",
+	"pelton_jobs_scheduled":                 "",
+	"pelton_jobs_parked":                    "",
+	"pelton_dead_letters":                   "queue",
+	"pelton_jobs_lost":                      "",
+	"pelton_executors_alive":                "",
+	"pelton_executors_silent":               "",
+	"pelton_executors_died":                 "",
+	"pelton_executor_slots":                 "",
+	"pelton_notification_queue_ratio":       "",
+	"pelton_partitions_ahead":               "table",
+	"pelton_partitions_left_seconds":        "table",
+	"pelton_mark_lag":                       "table",
+	"pelton_mark_passed_writers":            "table",
+	"pelton_flow_runs":                      "status",
+	"pelton_flow_nodes":                     "status",
+	"pelton_flow_reports_waiting":           "",
+	"pelton_flow_oldest_report_age_seconds": "",
+	"pelton_schedule_lag_seconds":           "owner",
+	"pelton_schedules":                      "",
+	"pelton_backfills_live":                 "",
+	"pelton_database_size_bytes":            "",
+	"pelton_table_size_bytes":               "family",
+
+	"pelton_runs_reaped_total":              "outcome",
+	"pelton_rows_below_mark_total":          "table",
+	"pelton_jobs_enqueued_total":            "queue,kind",
+	"pelton_runs_finished_total":            "queue,kind,outcome",
+	"pelton_run_wait_seconds":               "queue,kind",
+	"pelton_run_duration_seconds":           "queue,kind",
+	"pelton_claim_duration_seconds":         "",
+	"pelton_finish_duration_seconds":        "",
+	"pelton_log_stored_bytes_total":         "",
+	"pelton_log_trimmed_bytes_total":        "",
+	"pelton_log_dropped_bytes_total":        "",
+	"pelton_hints_received_total":           "hint",
+	"pelton_hints_interrupted_total":        "",
+	"pelton_hints_listening":                "",
+	"pelton_flow_runs_ended_total":          "project,status",
+	"pelton_flow_run_duration_seconds":      "",
+	"pelton_flow_nodes_ended_total":         "status",
+	"pelton_flow_sla_missed_total":          "project",
+	"pelton_flow_step_duration_seconds":     "",
+	"pelton_schedule_ticks_total":           "outcome,reason",
+	"pelton_schedule_fire_duration_seconds": "",
+	"pelton_schedule_tick_delay_seconds":    "",
+	"pelton_schedule_tick_to_start_seconds": "",
+	"pelton_pool_connections":               "state",
+	"pelton_pool_connections_max":           "",
+	"pelton_pool_acquires_total":            "",
+	"pelton_pool_acquires_waited_total":     "",
+	"pelton_pool_acquires_cancelled_total":  "",
+	"pelton_pool_wait_seconds_total":        "",
 }
 
 // families are the metrics of one scrape by name.
@@ -188,7 +224,8 @@ func TestMetricsOfAQueueAtWork(t *testing.T) {
 	waitValue(t, m, 0, "pelton_oldest_ready_age_seconds", "default")
 	waitValue(t, m, 2, "pelton_jobs_scheduled") // and the retry
 	waitValue(t, m, 1, "pelton_jobs_parked")
-	waitValue(t, m, 1, "pelton_dead_letters")
+	waitValue(t, m, 1, "pelton_dead_letters", "default")
+	waitValue(t, m, 3, "pelton_executor_slots")
 	waitValue(t, m, 1, "pelton_executors_alive")
 	waitValue(t, m, 0, "pelton_jobs_lost")
 
@@ -205,9 +242,12 @@ func TestMetricsOfAQueueAtWork(t *testing.T) {
 	if age, ok := all.value("pelton_oldest_ready_age_seconds", "elsewhere"); !ok || age <= 0 || age > patience.Seconds() {
 		t.Errorf("age of the oldest job is %v", age)
 	}
-	for name := range series {
-		if all[name] == nil {
-			t.Errorf("there is no %s", name)
+	if left, ok := all.value("pelton_partitions_left_seconds", "job_log"); !ok || left < 29*86400 {
+		t.Errorf("partitions are left for %v s", left)
+	}
+	for _, name := range []string{"pelton_database_size_bytes", "pelton_pool_connections_max", "pelton_pool_acquires_total", "pelton_hints_listening"} {
+		if value, _ := all.value(name); value <= 0 {
+			t.Errorf("%s is %v", name, value)
 		}
 	}
 }
@@ -384,34 +424,6 @@ func TestUnstartedRunsHaveNoTimes(t *testing.T) {
 		if got, _ := all.value(want.name, want.labels...); got != want.value {
 			t.Errorf("%s%v is %v, want %v", want.name, want.labels, got, want.value)
 		}
-	}
-}
-
-func BenchmarkFinished(b *testing.B) {
-	pool, err := pgxpool.New(b.Context(), "postgres://127.0.0.1:1/none") // never connected
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer pool.Close()
-	for name, kinds := range map[string]int{"kinds=1": 1, "kinds=10": 10} {
-		b.Run(name, func(b *testing.B) {
-			m, err := admin.NewMetrics(pool, admin.MetricsConfig{Logger: quiet()})
-			if err != nil {
-				b.Fatal(err)
-			}
-			runs := make([]jobs.RunStats, 500)
-			for i := range runs {
-				runs[i] = jobs.RunStats{
-					Queue: "default", Kind: fmt.Sprintf("kind_%d", i%kinds), Outcome: "completed", Wait: time.Duration(i) * time.Millisecond,
-					Run: time.Duration(i) * time.Microsecond,
-				}
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				m.Finished(runs, time.Millisecond)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(runs)), "ns/run")
-		})
 	}
 }
 

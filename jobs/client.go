@@ -53,7 +53,7 @@ func NewClient(pool *pgxpool.Pool, config *Config) (*Client, error) {
 	}
 	client := &Client{config: c, pool: pool, store: store.New(pool, c.Schema), log: c.Logger, plugins: plugins}
 	client.life = make(chan struct{}, 1)
-	_, deaf := c.Observer.(noObserver)
+	_, deaf := c.Observer.(NoObserver)
 	client.observes = !deaf
 	client.executor = client.newExecutor()
 	client.notifier = client.newNotifier()

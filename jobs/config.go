@@ -150,7 +150,7 @@ func (c *Config) withDefaults() *Config {
 		d.RetryPolicy = &river.DefaultClientRetryPolicy{}
 	}
 	if d.Observer == nil {
-		d.Observer = noObserver{}
+		d.Observer = NoObserver{}
 	}
 	return &d
 }

@@ -83,11 +83,13 @@ func (c *Client) belowMark(relation string, n int) {
 func (c *Client) newNotifier() *notifier.Notifier {
 	return notifier.New(c.pool, notifier.Config{
 		Channel: sqlfile.WakeChannel(c.config.Schema), Log: c.log, Hint: c.hinted, Connected: c.connected,
+		Broken: func() { c.config.Observer.Listening(false) },
 	})
 }
 
 // connected looks once, because hints may have been missed.
 func (c *Client) connected() {
+	c.config.Observer.Listening(true)
 	c.executor.WakeAll()
 	c.flows.call()
 	c.schedules.call()
@@ -99,18 +101,24 @@ func (c *Client) connected() {
 // hinted passes a hint on: a line with work, a running job that was cancelled, a queue that was paused or resumed, or a job
 // that is due soon. Queues' names have no colon.
 func (c *Client) hinted(payload string) {
+	kind := "line"
 	switch what, rest, tagged := strings.Cut(payload, ":"); {
 	case tagged && what == "cancel":
+		kind = what
 		if id, err := strconv.ParseInt(rest, 10, 64); err == nil {
 			c.executor.Cancel(id)
 		}
 	case tagged && what == "queue":
+		kind = what
 		c.executor.BeatNow()
 	case payload == store.FlowHint:
+		kind = what
 		c.flows.call()
 	case payload == store.ScheduleHint:
+		kind = what
 		c.schedules.call()
 	case payload == store.DueHint:
+		kind = what
 		if c.duties != nil {
 			c.duties.HintDue()
 		}
@@ -120,6 +128,7 @@ func (c *Client) hinted(payload string) {
 			c.duties.LookDue() // it may be of a job that is scheduled for soon
 		}
 	}
+	c.config.Observer.Hinted(kind)
 }
 
 // claimed tells the observer, and the marker that the line moves.

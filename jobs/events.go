@@ -96,12 +96,14 @@ func (c *Client) onFinish(tasks []*executor.Task, refused map[*executor.Task]boo
 }
 
 func runStats(t *executor.Task, refused bool) RunStats {
-	s := RunStats{Queue: t.Job.Queue, Kind: t.Job.Kind, Outcome: string(t.Result.Outcome)}
+	s := RunStats{
+		Queue: t.Job.Queue, Kind: t.Job.Kind, Outcome: string(t.Result.Outcome), Number: t.Run, Metadata: t.Job.Metadata,
+	}
 	if refused {
 		s.Outcome = string(OutcomeRefused)
 	}
 	if t.Result.StartedAt != nil {
-		s.Wait, s.Run = t.StartedAt.Sub(t.EnteredAt), t.Result.EndedAt.Sub(t.StartedAt)
+		s.Started, s.Wait, s.Run = t.StartedAt, t.StartedAt.Sub(t.EnteredAt), t.Result.EndedAt.Sub(t.StartedAt)
 	}
 	return s
 }

@@ -48,7 +48,7 @@ func TestEndsOfFlowsJobsAreReported(t *testing.T) {
 			opts.MaxAttempts = 2
 		}
 		if n > 0 {
-			metadata, err := mark.Mark{Run: 10, Node: int32(n), Retry: &mark.Retry{}}.Metadata()
+			metadata, err := mark.Mark{Run: 10, Node: int32(n), Retry: &mark.Retry{}}.Metadata(nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -38,7 +38,7 @@ func (c *Client) Start(ctx context.Context) error {
 		return fmt.Errorf("start client: %w", err)
 	}
 	if len(c.config.Queues) > 0 {
-		c.logs = joblog.NewWriter(c.pool, c.config.Schema, joblog.Config{Logger: c.log})
+		c.logs = joblog.NewWriter(c.pool, c.config.Schema, joblog.Config{Logger: c.log, Counted: c.config.Observer.Logged})
 		c.logs.Start(ctx)
 		if err := c.executor.Start(ctx); err != nil {
 			c.logs.Stop()

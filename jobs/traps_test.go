@@ -23,13 +23,12 @@ import (
 
 // refusals counts refused results and rows below a mark.
 type refusals struct {
+	jobs.NoObserver
+
 	n, below atomic.Int32
 }
 
-func (*refusals) Enqueued(string, string, int)       {}
-func (*refusals) Claimed(string, int, time.Duration) {}
-func (*refusals) Reaped(int, int)                    {}
-func (r *refusals) BelowMark(_ string, n int)        { r.below.Add(int32(n)) }
+func (r *refusals) BelowMark(_ string, n int) { r.below.Add(int32(n)) }
 func (r *refusals) Finished(runs []jobs.RunStats, _ time.Duration) {
 	for _, run := range runs {
 		if run.Outcome == "refused" {

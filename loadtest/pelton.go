@@ -98,13 +98,12 @@ func (c *peltonClient) fault() error                    { return c.watch.fault()
 
 // peltonWatch notices what must not happen.
 type peltonWatch struct {
+	jobs.NoObserver
+
 	belowMark, other atomic.Int64
 }
 
 var _ jobs.Observer = (*peltonWatch)(nil)
-
-func (*peltonWatch) Enqueued(string, string, int)       {}
-func (*peltonWatch) Claimed(string, int, time.Duration) {}
 
 // Finished implements jobs.Observer.
 func (w *peltonWatch) Finished(runs []jobs.RunStats, _ time.Duration) {
@@ -114,9 +113,6 @@ func (w *peltonWatch) Finished(runs []jobs.RunStats, _ time.Duration) {
 		}
 	}
 }
-
-// Reaped implements jobs.Observer.
-func (*peltonWatch) Reaped(int, int) {}
 
 // BelowMark implements jobs.Observer.
 func (w *peltonWatch) BelowMark(_ string, n int) { w.belowMark.Add(int64(n)) }

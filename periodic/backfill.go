@@ -312,6 +312,9 @@ func (b *backfiller) once(ctx context.Context) (time.Duration, error) {
 		id, after, err = b.advance(ctx, tx)
 		return err
 	})
+	if err != nil {
+		after.ticks = nil // nothing was stored
+	}
 	b.c.firer.finish(ctx, after)
 	switch {
 	case id == 0 && err == nil: // somebody else is at it
@@ -504,6 +507,9 @@ func (c *Client) startOnly(ctx context.Context, tx pgx.Tx, d *decided) (aftermat
 	}
 	if d.putOff != nil {
 		return aftermath{}, fmt.Errorf("a backfill of schedule %q: %w", d.schedule.name, d.putOff)
+	}
+	for i := range d.ticks {
+		after.add(&d.ticks[i], d.now)
 	}
 	return after, c.store.WriteTicks(ctx, tx, d.ticks)
 }

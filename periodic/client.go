@@ -25,6 +25,9 @@ type Config struct {
 	// Owner names the service whose code declares schedules. Required for that.
 	Owner string
 
+	// Observer is told of ticks and of the firer, for metrics. May be nil.
+	Observer Observer
+
 	// Schedules are those that the service's code declares. Start keeps the database in step with them.
 	Schedules []*Declared
 }
@@ -54,6 +57,9 @@ func NewClient(pool *pgxpool.Pool, queue *jobs.Client, flows *flow.Client, confi
 	}
 	if c.config.Logger == nil {
 		c.config.Logger = slog.Default()
+	}
+	if c.config.Observer == nil {
+		c.config.Observer = noObserver{}
 	}
 	c.log = c.config.Logger
 	if err := c.declare(); err != nil {

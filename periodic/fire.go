@@ -23,7 +23,6 @@ const (
 	reasonDuplicate = "duplicate" // its job is unique, and another one has its key
 	reasonNone      = "none"      // the function that makes the job made none
 	reasonDeleted   = "deleted"   // its schedule was deleted while it waited
-	reasonRefused   = "refused"   // what it starts cannot be started; the note says why
 )
 
 // decided is what was decided of a schedule.
@@ -50,6 +49,7 @@ type aftermath struct {
 	fired  int
 	flows  bool // runs of flows were started
 	cancel []cancel
+	ticks  []Verdict // that were decided
 }
 
 // cancel is a run to be cancelled because a newer tick waits for its end.
@@ -143,7 +143,7 @@ func (c *Client) dropKnown(ctx context.Context, tx pgx.Tx, d *decided) error {
 }
 
 // refuse has a tick end as failed.
-func (d *decided) refuse(s *start, err error) { d.end(s, store.Failed, reasonRefused, words(err)) }
+func (d *decided) refuse(s *start, err error) { d.end(s, store.Failed, ReasonRefused, words(err)) }
 
 func (d *decided) end(s *start, outcome, reason, note string) {
 	t := &d.ticks[s.tick]
@@ -172,7 +172,7 @@ func (c *Client) startJobs(ctx context.Context, tx pgx.Tx, list []*decided) erro
 // makeJobs makes the jobs to be enqueued.
 func (d *decided) makeJobs() {
 	for _, s := range d.starts {
-		j, err := d.schedule.jobAt(s.at)
+		j, err := d.schedule.jobAt(s.at, d.ticks[s.tick].Backfill)
 		switch {
 		case err != nil:
 			d.refuse(s, err)
@@ -364,6 +364,7 @@ func (c *Client) write(ctx context.Context, tx pgx.Tx, list []*decided, after *a
 		for i := range d.ticks {
 			if d.ticks[i].Outcome != "" {
 				ticks = append(ticks, d.ticks[i])
+				after.add(&d.ticks[i], d.now)
 			}
 		}
 		dues = append(dues, d.written(after))

@@ -188,6 +188,7 @@ func (f *firer) keepFloor(ctx context.Context, newest int64) error {
 func (f *firer) fire(ctx context.Context) (n int, err error) {
 	var claimed []store.Due
 	var after aftermath
+	began := time.Now()
 	err = f.c.store.Tx(ctx, store.Limits{Lock: fireLock, Head: true}, func(tx pgx.Tx) error {
 		claimed, err = f.c.store.Claim(ctx, tx, f.floor.Floor(), f.codes, f.batch)
 		if err != nil || len(claimed) == 0 {
@@ -201,6 +202,9 @@ func (f *firer) fire(ctx context.Context) (n int, err error) {
 		return 0, f.halve(ctx, claimed, err)
 	}
 	f.batch = min(fireBatch, 2*f.batch)
+	if len(claimed) > 0 {
+		f.c.config.Observer.Fired(len(claimed), time.Since(began))
+	}
 	f.finish(ctx, after)
 	return len(claimed), nil
 }
@@ -263,6 +267,9 @@ func (c *Client) settle(ctx context.Context, tx pgx.Tx, dues []store.Due, limit 
 
 // finish does what follows from a transaction that was committed.
 func (f *firer) finish(ctx context.Context, after aftermath) {
+	if len(after.ticks) > 0 {
+		f.c.config.Observer.Decided(after.ticks)
+	}
 	if after.flows && f.c.flows != nil {
 		f.c.flows.Hint(ctx)
 	}

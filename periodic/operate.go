@@ -139,6 +139,7 @@ func (v *verb) apply(ctx context.Context, d *decided) (*held, error) {
 	}
 	v.after.flows = v.after.flows || after.flows
 	v.after.cancel = append(v.after.cancel, after.cancel...)
+	v.after.ticks = append(v.after.ticks, after.ticks...)
 	dues, err := v.c.store.Lock(ctx, v.tx, d.schedule.id)
 	if err != nil {
 		return nil, err
@@ -424,6 +425,7 @@ func (v *verb) delete(ctx context.Context, name string) (*Deleted, error) {
 		if err := v.c.store.WriteTicks(ctx, v.tx, []store.Tick{t}); err != nil {
 			return nil, fmt.Errorf("delete schedule %q: %w", name, err)
 		}
+		v.after.add(&t, t.At)
 	}
 	deleted := &Deleted{Entry: *entry}
 	backfills, err := v.c.store.Backfills(ctx, v.tx, name, 0, maxLimit)

@@ -267,7 +267,7 @@ func (c *compiled) check(queue *jobs.Client) error {
 	if c.schedule.Job == nil {
 		return nil
 	}
-	j, err := c.jobAt(c.createdAt)
+	j, err := c.jobAt(c.createdAt, 0)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package periodic
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,26 +28,38 @@ type job struct {
 	opts *river.InsertOpts
 }
 
-// origin is what a job's metadata say of its tick.
-type origin struct {
-	Name string    `json:"name"`
-	Tick time.Time `json:"tick"`
+// Origin is what a job's metadata say of its tick.
+type Origin struct {
+	Name     string    `json:"name"`               // of the schedule
+	Tick     time.Time `json:"tick"`               // the time that the schedule names, however late the job was enqueued
+	Backfill int64     `json:"backfill,omitempty"` // that asked for the tick; 0: none
 }
 
 // TickOf tells which schedule enqueued a job, and for which tick: the time that the schedule names, however late the job was enqueued. A job that
 // none has enqueued: false.
 func TickOf(row *rivertype.JobRow) (name string, tick time.Time, ok bool) {
-	var metadata struct {
-		Origin *origin `json:"pelton:schedule"`
-	}
-	if json.Unmarshal(row.Metadata, &metadata) != nil || metadata.Origin == nil {
-		return "", time.Time{}, false
-	}
-	return metadata.Origin.Name, metadata.Origin.Tick, true
+	o, ok := OriginOf(row.Metadata)
+	return o.Name, o.Tick, ok
 }
 
-// jobAt is the job of a tick; nil: there is nothing to enqueue.
-func (c *compiled) jobAt(at time.Time) (*job, error) {
+var quotedKey = []byte(`"` + metadataKey + `"`)
+
+// OriginOf reads a job's metadata: which schedule enqueued it, for which tick. Quick for a job that none has enqueued: false.
+func OriginOf(metadata []byte) (Origin, bool) {
+	if !bytes.Contains(metadata, quotedKey) {
+		return Origin{}, false
+	}
+	var known struct {
+		Origin *Origin `json:"pelton:schedule"`
+	}
+	if json.Unmarshal(metadata, &known) != nil || known.Origin == nil {
+		return Origin{}, false
+	}
+	return *known.Origin, true
+}
+
+// jobAt is the job of a tick, of a backfill if that is not 0; nil: there is nothing to enqueue.
+func (c *compiled) jobAt(at time.Time, backfill int64) (*job, error) {
 	if c.code != nil && c.code.target != nil {
 		j, err := c.codedJob(at)
 		if err != nil || j == nil {
@@ -56,11 +69,11 @@ func (c *compiled) jobAt(at time.Time) (*job, error) {
 		if j.opts != nil {
 			opts = *j.opts
 		}
-		opts.Metadata, err = c.metadata(opts.Metadata, at)
+		opts.Metadata, err = c.metadata(opts.Metadata, at, backfill)
 		return &job{j.args, &opts}, err
 	}
 	t := c.schedule.Job
-	metadata, err := c.metadata(t.Metadata, at)
+	metadata, err := c.metadata(t.Metadata, at, backfill)
 	return &job{
 		jobs.RawArgs{JobKind: t.Kind, JSON: t.Args},
 		&river.InsertOpts{Queue: t.Queue, Priority: t.Priority, MaxAttempts: t.MaxAttempts, Tags: t.Tags, Metadata: metadata},
@@ -78,7 +91,7 @@ func (c *compiled) codedJob(at time.Time) (j *job, err error) {
 }
 
 // metadata adds the tick to a JSON object.
-func (c *compiled) metadata(own []byte, at time.Time) ([]byte, error) {
+func (c *compiled) metadata(own []byte, at time.Time, backfill int64) ([]byte, error) {
 	keys := map[string]any{}
 	if len(own) > 0 {
 		var given map[string]json.RawMessage
@@ -92,7 +105,7 @@ func (c *compiled) metadata(own []byte, at time.Time) ([]byte, error) {
 			keys[key] = value
 		}
 	}
-	keys[metadataKey] = origin{c.name, at.UTC()}
+	keys[metadataKey] = Origin{c.name, at.UTC(), backfill}
 	return json.Marshal(keys)
 }
 

@@ -115,6 +115,18 @@ type Environment struct {
 	SMTP, MailFrom string
 }
 
+// Variables are the names of those that the channels of the file refer to: what they hold is secret.
+func (f *File) Variables() (names []string) {
+	for _, c := range f.Channels {
+		for _, r := range []Reference{c.SMTP, c.URL, c.Secret} {
+			if r.Env != "" {
+				names = append(names, r.Env)
+			}
+		}
+	}
+	return names
+}
+
 // way is a channel with all that is needed to use it.
 type way struct {
 	Channel

@@ -55,6 +55,7 @@ type Evaluator struct {
 	loop    *service.Service
 	brought bool // the file is in force, or was
 	every   time.Duration
+	runs    int // how many a failure rate is made of at most
 
 	failpoint func(step string) error // tests stop an evaluation here
 }
@@ -67,7 +68,7 @@ func NewEvaluator(pool *pgxpool.Pool, queue *jobs.Client, config Config) (*Evalu
 	}
 	e := &Evaluator{
 		store: store, queue: queue, config: config, log: cmp.Or(config.Logger, slog.Default()), brought: config.File == nil,
-		every: time.Duration(defaultEvery), failpoint: func(string) error { return nil },
+		every: time.Duration(defaultEvery), runs: maxRuns, failpoint: func(string) error { return nil },
 	}
 	e.keeper, _ = schema.NewKeeper(pool, store.schema, schema.KeeperConfig{}) // the name was checked; a small pool goes without
 	e.loop = service.New(e.run)
@@ -141,7 +142,7 @@ func (v *evaluation) run(ctx context.Context) error {
 	if err := v.load(ctx); err != nil {
 		return err
 	}
-	rd := &reader{tx: v.tx, sql: v.e.store.sql, now: v.turn.Now, queue: v.published.Queue, keeper: v.e.keeper, lost: v.e.config.Lost}
+	rd := &reader{tx: v.tx, sql: v.e.store.sql, now: v.turn.Now, queue: v.published.Queue, keeper: v.e.keeper, lost: v.e.config.Lost, runs: v.e.runs}
 	began := time.Now()
 	for i := range v.published.Rules {
 		r := &v.published.Rules[i]

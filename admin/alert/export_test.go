@@ -26,8 +26,8 @@ func Statement(name, schema string) string { return sqlfile.Load(files, "sql", s
 // JobID is the least id of jobs made at a time.
 func JobID(at time.Time) int64 { return jobID(at) }
 
-// Rows of the newest attempts that a failure rate reads at most.
-const MaxRuns = maxRuns
+// ReadRuns sets how many runs a failure rate is made of at most.
+func (e *Evaluator) ReadRuns(n int) { e.runs = n }
 
 // Mode is how statements are sent.
 const Mode = pgx.QueryExecModeCacheDescribe

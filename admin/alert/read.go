@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// maxRuns is how many runs a failure rate is made of at most, those of the newest jobs.
+	// maxRuns is how many runs a failure rate is made of at most, those of the newest jobs. With more, tallies of queues are taken.
 	maxRuns = 50_000
 	// reach is how much older than the window a job may be whose runs count.
 	reach = 6 * time.Hour
@@ -36,6 +36,7 @@ type reader struct {
 	queue  string    // of the alerts: what happens there is nobody's subject unless a rule names it
 	keeper *schema.Keeper
 	lost   func() (int, bool)
+	runs   int // how many a failure rate is made of at most
 }
 
 // read finds what is bad by a rule.
@@ -96,7 +97,7 @@ func (rd *reader) failureRate(ctx context.Context, r *Rule, since time.Time) (re
 	if r.Until > 0 {
 		least = r.Until
 	}
-	rows, err := rd.rows(ctx, "failure_rate", jobID(since.Add(-reach)), int64(maxRuns), since, names(r.Queues), names(r.Kinds),
+	rows, err := rd.rows(ctx, "failure_rate", jobID(since.Add(-reach)), int64(rd.runs), since, names(r.Queues), names(r.Kinds),
 		rd.queue, r.By == "kind", int64(r.MinRuns), least, int64(maxNamed+1))
 	if err != nil {
 		return readings{}, err

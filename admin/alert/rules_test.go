@@ -41,6 +41,22 @@ func TestFailureRate(t *testing.T) {
 	h.expect("recovered ops failure_rate recovered: queue pay: ")
 }
 
+// Where there are more runs than are read, the tallies that executors keep tell of all of them.
+func TestFailureRateOfManyRuns(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, file(rule(alert.FailureRate, func(r *alert.Rule) { r.MinRuns = 5 })))
+	h.works(h.pool, "pay", nil)
+	h.insert(20, false, river.InsertOpts{Queue: "pay"})
+	h.ended(20)
+	h.exec(`INSERT INTO pelton.queue_tally (minute, queue, completed, failed, cancelled, discarded, waits)
+		SELECT date_trunc('minute', now()) - interval '1 min' * n, 'slow', 60, 20, 5, 20, '{}' FROM unnest(ARRAY[1, 2, 100]) n`)
+	if got := h.evaluate(); got != "" {
+		t.Errorf("of all runs it tells\n%s", got)
+	}
+	h.eval.ReadRuns(10)
+	h.expect("firing ops failure_rate: queue slow: 40 % of 200 runs in the last 5m failed")
+}
+
 func TestFailureRateByKind(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, file(

@@ -81,6 +81,18 @@ type Mute struct {
 	CreatedBy string    `json:"created_by"`
 }
 
+func (m Mute) utc() Mute {
+	m.Until, m.CreatedAt = m.Until.UTC(), m.CreatedAt.UTC()
+	return m
+}
+
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	return new(t.UTC())
+}
+
 // Status is everything there is to see of alerts.
 type Status struct {
 	Name        string            `json:"name"`
@@ -139,8 +151,8 @@ func (s *Store) Status(ctx context.Context) (status Status, err error) {
 			return err
 		}
 		status = Status{
-			Name: p.title(s.schema, t.Database), Source: deref(t.Source), PublishedAt: t.PublishedAt, PublishedBy: deref(t.PublishedBy),
-			EvaluatedAt: t.EvaluatedAt, EvaluatedBy: deref(t.EvaluatedBy), Channels: p.Channels,
+			Name: p.title(s.schema, t.Database), Source: deref(t.Source), PublishedAt: utc(t.PublishedAt), PublishedBy: deref(t.PublishedBy),
+			EvaluatedAt: utc(t.EvaluatedAt), EvaluatedBy: deref(t.EvaluatedBy), Channels: p.Channels,
 		}
 		const patience = 2 * time.Minute
 		status.Late = t.EvaluatedAt == nil || t.Now.Sub(*t.EvaluatedAt) > patience
@@ -175,6 +187,9 @@ type stateRow struct {
 
 func (status *Status) fill(p *published, known []ruleRow, states []stateRow) {
 	status.Rules, status.Alerts = []Watch{}, []Alert{}
+	for i := range status.Mutes {
+		status.Mutes[i] = status.Mutes[i].utc()
+	}
 	at := map[string]*Watch{}
 	for _, r := range p.Rules {
 		status.Rules = append(status.Rules, Watch{Rule: r})
@@ -184,7 +199,7 @@ func (status *Status) fill(p *published, known []ruleRow, states []stateRow) {
 	}
 	for _, k := range known {
 		if w := at[k.Rule]; w != nil {
-			w.NoticedAt, w.FaultAt, w.Fault = k.NoticedAt, k.FaultAt, deref(k.Fault)
+			w.NoticedAt, w.FaultAt, w.Fault = utc(k.NoticedAt), utc(k.FaultAt), deref(k.Fault)
 		}
 	}
 	for _, row := range states {
@@ -194,7 +209,7 @@ func (status *Status) fill(p *published, known []ruleRow, states []stateRow) {
 		}
 		a := Alert{
 			Rule: row.Rule, Type: w.Type, Severity: w.Severity, Subject: row.Subject, Title: w.Subject(row.Subject), State: StatePending, Text: row.Text,
-			Value: row.Value, Since: row.BadSince, FiringSince: row.FiringSince, GoodSince: row.GoodSince, NoticedAt: row.NoticedAt,
+			Value: row.Value, Since: row.BadSince.UTC(), FiringSince: utc(row.FiringSince), GoodSince: utc(row.GoodSince), NoticedAt: utc(row.NoticedAt),
 			Notices: row.Notices, Channels: row.Told, MutedUntil: mutedUntil(status.Mutes, row.Rule, row.Subject),
 		}
 		if row.FiringSince != nil {
@@ -249,7 +264,7 @@ func (s *Store) Mute(ctx context.Context, by string, m Mute) (Mute, error) {
 		if err != nil {
 			return err
 		}
-		m = put[0]
+		m = put[0].utc()
 		return s.audit(ctx, tx, by, "alert.mute", m.Rule+"/"+m.Subject, first(before), &m)
 	})
 	return m, err

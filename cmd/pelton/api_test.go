@@ -51,6 +51,7 @@ var operations = map[string]string{
 
 // notYet are commands whose operations are still to come. It ends empty.
 var notYet = []string{
+	"alert *",
 	"secret *",
 }
 

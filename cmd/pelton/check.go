@@ -74,6 +74,9 @@ func (s *serving) check() error {
 	if err := s.access.check(); err != nil {
 		return err
 	}
+	if err := s.alerts.check(); err != nil {
+		return err
+	}
 	if s.listen == "" {
 		return nil
 	}

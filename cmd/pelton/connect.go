@@ -132,7 +132,7 @@ func (a *app) withClient(ctx context.Context, do func(ctx context.Context, db da
 	if err := schema.Check(ctx, pool, a.schemaName()); err != nil {
 		return err
 	}
-	client, err := jobs.NewClient(pool, &jobs.Config{Schema: a.schemaName(), Logger: a.logger(levelQuiet)})
+	client, err := jobs.NewClient(pool, &jobs.Config{Schema: a.schemaName(), Logger: a.logger(levelQuiet), Middleware: a.tracer.Middleware()})
 	if err != nil {
 		return usage(err)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/url"
@@ -43,6 +42,14 @@ func TestComposeFile(t *testing.T) {
 		if _, ok := project.Services[name]; !ok {
 			t.Errorf("there is no service %q", name)
 		}
+	}
+	if jaeger := project.DisabledServices["jaeger"]; !slices.Equal(jaeger.Profiles, []string{"traces"}) {
+		t.Errorf("jaeger is %+v", jaeger)
+	}
+	if project, err := project.WithProfiles([]string{"traces"}); err != nil {
+		t.Error(err)
+	} else {
+		checkPorts(t, project.Services["jaeger"])
 	}
 	for name, service := range project.Services {
 		checkFiles(t, service)
@@ -120,7 +127,7 @@ func commandLine(args []string) (*cobra.Command, error) {
 	if err := cmd.ParseFlags(rest); err != nil {
 		return nil, err
 	}
-	if !cmd.HasParent() || cmd.HasSubCommands() {
+	if !cmd.HasParent() || isGroup(cmd) {
 		return nil, fmt.Errorf("%q is no command of pelton", args)
 	}
 	if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil {
@@ -137,6 +144,9 @@ func commandLine(args []string) (*cobra.Command, error) {
 	}
 	return cmd, nil
 }
+
+// isGroup tells whether a command does nothing itself. schedule backfill does, and has an example of it.
+func isGroup(cmd *cobra.Command) bool { return cmd.HasSubCommands() && !cmd.HasExample() }
 
 func flag(cmd *cobra.Command, name string) string {
 	if f := cmd.Flags().Lookup(name); f != nil {
@@ -202,6 +212,14 @@ func TestPrometheusAndGrafanaFindTheirSources(t *testing.T) {
 	if !slices.Contains(names, "server") || !slices.Contains(names, "worker") {
 		t.Errorf("only %q are scraped", names)
 	}
+	for _, rules := range config["rule_files"].([]any) {
+		if !slices.ContainsFunc(project.Services["prometheus"].Volumes, func(v types.ServiceVolumeConfig) bool {
+			_, err := os.Stat(filepath.Join(v.Source, filepath.Base(fmt.Sprint(rules))))
+			return err == nil && v.Target == filepath.Dir(filepath.Join("/etc/prometheus", fmt.Sprint(rules)))
+		}) {
+			t.Errorf("rules are looked for in %v, where they are not mounted", rules)
+		}
+	}
 	sources := yamlFile(t, "deploy/grafana/provisioning/datasources/prometheus.yml")["datasources"].([]any)
 	u, err := url.Parse(fmt.Sprint(sources[0].(map[string]any)["url"]))
 	if err != nil {
@@ -233,28 +251,34 @@ func yamlFile(t *testing.T, path string) map[string]any {
 	return parsed
 }
 
-// The dashboard asks for metrics that docs/metrics.md has, which admin's tests hold to what there is.
-func TestDashboardAsksForWhatThereIs(t *testing.T) {
+// docs/runbook.md and the alerts call commands that there are.
+func TestRunbook(t *testing.T) {
 	t.Parallel()
-	docs, err := os.ReadFile(filepath.Join(root, "docs/metrics.md"))
+	text, err := os.ReadFile(filepath.Join(root, "docs/runbook.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(root, "deploy/grafana/dashboards/pelton.json"))
+	lines := regexp.MustCompile("(?m)^\\$ pelton (.*)$|`pelton ([^`]*)`").FindAllSubmatch(text, -1)
+	if len(lines) < 20 {
+		t.Fatalf("only %d commands", len(lines))
+	}
+	for _, line := range lines {
+		if _, err := commandLine(strings.Fields(string(line[1]) + string(line[2]))); err != nil {
+			t.Errorf("pelton %s%s: %v", line[1], line[2], err)
+		}
+	}
+	rules, err := os.ReadFile(filepath.Join(root, "deploy/prometheus/rules.yml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !json.Valid(text) {
-		t.Fatal("the dashboard is not JSON")
+	called := regexp.MustCompile(`pelton ([a-z]+ [a-z]+)`).FindAllSubmatch(regexp.MustCompile(`\(pelton server\)`).ReplaceAll(rules, nil), -1)
+	if len(called) < 8 {
+		t.Fatalf("the rules call only %d commands", len(called))
 	}
-	asked := regexp.MustCompile(`pelton_[a-z_]+`).FindAllString(string(text), -1)
-	if len(asked) < 10 {
-		t.Fatalf("only %q", asked)
-	}
-	for _, name := range asked {
-		name = strings.TrimSuffix(name, "_bucket")
-		if !regexp.MustCompile("(?m)^\\| `" + name + "[`{]").Match(docs) {
-			t.Errorf("the dashboard asks for %s, which there is not", name)
+	for _, words := range called {
+		cmd, _, err := (&app{}).root().Find(strings.Fields(string(words[1])))
+		if err != nil || isGroup(cmd) {
+			t.Errorf("the rules call pelton %s: %v", words[1], err)
 		}
 	}
 }

@@ -49,6 +49,7 @@ the same user find it by themselves.`,
 	retentionFlags(cmd.Flags(), &s.retention)
 	cmd.Flags().StringVar(&binDir, "postgres-bin", "", "`directory` of PostgreSQL's programs (default: looked for)")
 	s.access.flags(cmd.Flags())
+	s.alerts.flags(cmd.Flags())
 	s.flags(cmd.Flags())
 	a.secretKeyFlag(cmd.Flags())
 	return cmd

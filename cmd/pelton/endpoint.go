@@ -76,8 +76,15 @@ func (e *endpoint) listenOn(pool *pgxpool.Pool, a *app, s serving, by clients, a
 	return err
 }
 
-// observer is who is told of claims and finishes; nil if nobody asks.
-func (e *endpoint) observer() jobs.Observer {
+// observer is told what the clients do.
+type observer interface {
+	jobs.Observer
+	flow.StepObserver
+	periodic.Observer
+}
+
+// observer is nil if nobody asks.
+func (e *endpoint) observer() observer {
 	if e.metrics == nil {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/alert"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/jobs/flow/secret"
@@ -95,7 +96,8 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.As(err, &wrong), errors.As(err, &invalid), errors.As(err, &queue), errors.As(err, &measure):
 		return exitUsage
-	case errors.Is(err, rivertype.ErrNotFound), errors.Is(err, flow.ErrNotFound), errors.Is(err, secret.ErrNotFound), errors.Is(err, access.ErrNotFound), errors.Is(err, periodic.ErrNotFound):
+	case errors.Is(err, rivertype.ErrNotFound), errors.Is(err, flow.ErrNotFound), errors.Is(err, secret.ErrNotFound), errors.Is(err, access.ErrNotFound), errors.Is(err, periodic.ErrNotFound),
+		errors.Is(err, alert.ErrNotFound):
 		return exitNotFound
 	case errors.Is(err, rivertype.ErrJobRunning), errors.As(err, &conflict), errors.As(err, &node), errors.As(err, &refused):
 		return exitRefused

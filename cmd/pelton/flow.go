@@ -28,7 +28,7 @@ func (a *app) withFlows(ctx context.Context, s flowSettings, do func(ctx context
 	if err != nil {
 		return err
 	}
-	config.Logger, config.SchedulerOff = a.logger(levelQuiet), true
+	config.Logger, config.SchedulerOff, config.Observer = a.logger(levelQuiet), true, a.tracer.Flows()
 	return a.withClient(ctx, func(ctx context.Context, db database) error {
 		flows, err := flow.NewClient(db.pool, db.client, config)
 		if err != nil {

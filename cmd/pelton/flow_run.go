@@ -29,6 +29,7 @@ type runFlags struct {
 
 func (a *app) flowRun() *cobra.Command {
 	var f runFlags
+	var traces traceSettings
 	cmd := &cobra.Command{
 		Use:   "run PROJECT/FLOW",
 		Short: "Start a run of a flow",
@@ -37,7 +38,7 @@ what its nodes do, and exits with 0 only if the run SUCCEEDED.`,
 		Example: `  pelton flow run etl/nightly --param date=2026-01-31 --wait
   pelton flow run etl/nightly --disable cleanup --node-param load:batch=500 --on-failure finish_possible`,
 		Args: arguments(cobra.ExactArgs(1)),
-		RunE: brief(func(ctx context.Context, args []string) error {
+		RunE: brief(a.traced(&traces, func(ctx context.Context, args []string) error {
 			project, name, err := parseFlow(args[0])
 			if err != nil {
 				return err
@@ -56,10 +57,11 @@ what its nodes do, and exits with 0 only if the run SUCCEEDED.`,
 				}
 				return a.document(map[string]int64{"run": run}, func(w io.Writer) { fmt.Fprintln(w, run) })
 			})
-		}),
+		})),
 	}
 	flags := cmd.Flags()
 	f.ofRun(flags)
+	traces.flags(flags)
 	flags.IntVar(&f.priority, "priority", 0, "among waiting runs of the flow, higher first (default: the flow's, then 5)")
 	flags.StringVar(&f.queue, "queue", "", "queue of jobs that have none of their own")
 	flags.BoolVarP(&f.wait, "wait", "w", false, "wait for the end; exit with 0 only if it SUCCEEDED")

@@ -47,13 +47,15 @@ resume.`,
 	f.BoolVar(&one.pending, "pending", false, "do not run it until job retry releases it")
 	f.StringVar(&many.path, "file", "", "enqueue the jobs of a `FILE` of JSON lines; - for stdin")
 	f.IntVar(&many.from, "from-line", 1, "with --file: begin with this line")
+	var traces traceSettings
+	traces.flags(f)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := positive(f, "priority", "max-attempts", "from-line"); err != nil {
 			return err
 		}
 		if f.Changed("file") {
 			return many.check(cmd, args, func() error {
-				return brief(func(ctx context.Context, _ []string) error { return a.enqueueFile(ctx, many) })(cmd, args)
+				return brief(a.traced(&traces, func(ctx context.Context, _ []string) error { return a.enqueueFile(ctx, many) }))(cmd, args)
 			})
 		}
 		if len(args) == 0 {
@@ -62,7 +64,7 @@ resume.`,
 		if f.Changed("from-line") {
 			return usagef("--from-line goes with --file")
 		}
-		return brief(func(ctx context.Context, args []string) error { return a.enqueueOne(ctx, args[0], one) })(cmd, args)
+		return brief(a.traced(&traces, func(ctx context.Context, args []string) error { return a.enqueueOne(ctx, args[0], one) }))(cmd, args)
 	}
 	return cmd
 }

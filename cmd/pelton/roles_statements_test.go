@@ -24,6 +24,7 @@ var (
 		"jobs/joblog/sql":              "append trim",
 		"internal/floor/sql":           "refresh_job_ready below_job_ready",
 		"jobs/flow/internal/store/sql": "files content",
+		"jobs/flow/secret/sql":         "of_node",
 		"admin/sql":                    "gauges leased running",
 	}
 	schedulerRuns = map[string]string{
@@ -46,6 +47,7 @@ var (
 			delete_unused lock_unused drop_orphans set_timer`,
 		"periodic/internal/store/sql": `/backfill_begun backfill_counted backfill_live backfill_lock backfill_next backfill_put_off backfill_wait
 			claim claim_own next put_off jobs_ended runs_ended`,
+		"jobs/flow/secret/sql":    "/of_node",
 		"admin/access/sql":        "/",
 		"admin/alert/sql":         "audit drop_mute lock_mute mutes put_mute rules states turn",
 		"admin/internal/api/sql":  "/",

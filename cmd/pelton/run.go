@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/peltonq/pelton/internal/suggest"
+	"github.com/peltonq/pelton/jobs/trace"
 )
 
 // app is what all commands share: where they read and print, and the global flags.
@@ -31,6 +32,8 @@ type app struct {
 
 	isDev   bool   // the command is dev
 	fromDev string // the file that said where the database is, if one did
+
+	tracer *trace.Tracer // nil: nothing is traced
 }
 
 // run is the whole program: it executes one command line and returns the exit code. ctx's end is an interrupt.
@@ -77,7 +80,7 @@ version, 130 interrupted.`,
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say more on stderr")
 	root.AddGroup(&cobra.Group{ID: groupRun, Title: "Run:"}, &cobra.Group{ID: groupOperate, Title: "Operate:"})
 	return parent(root, a.dev(), a.migrate(), a.worker(), a.server(), a.loadtest(),
-		a.job(), a.flow(), a.schedule(), a.queue(), a.dead(), a.partitions(), a.audit(), a.executor(), a.user(), a.token(), a.secret(), a.grants())
+		a.job(), a.flow(), a.schedule(), a.queue(), a.dead(), a.partitions(), a.audit(), a.alert(), a.executor(), a.user(), a.token(), a.secret(), a.grants())
 }
 
 const (
@@ -140,9 +143,9 @@ func (a *app) logger(level slog.Level) *slog.Logger {
 	}
 	options := &slog.HandlerOptions{Level: level}
 	if a.json {
-		return slog.New(slog.NewJSONHandler(a.stderr, options))
+		return slog.New(trace.NewHandler(slog.NewJSONHandler(a.stderr, options)))
 	}
-	return slog.New(slog.NewTextHandler(a.stderr, options))
+	return slog.New(trace.NewHandler(slog.NewTextHandler(a.stderr, options)))
 }
 
 // note says something on stderr with -v.

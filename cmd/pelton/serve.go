@@ -40,6 +40,8 @@ type serving struct {
 	fallback bool   // if listen is taken, take any port
 	insecure bool   // listen may be an address that others can reach
 	access   accessSettings
+	alerts   alertSettings
+	traces   traceSettings
 	shutdown time.Duration
 	pollOnly bool
 
@@ -61,6 +63,7 @@ func (s *serving) flags(f *pflag.FlagSet) {
 	f.BoolVar(&s.insecure, "insecure-listen", false, "allow --listen on an address that other machines can reach without TLS: anyone may read the metrics")
 	f.BoolVar(&s.pollOnly, "poll-only", false, "do without LISTEN, for a pooler in transaction mode")
 	s.flows.flags(f)
+	s.traces.flags(f)
 	f.StringVar(&s.filesDir, "files-dir", "", "`directory` where the files of flows are laid out (default: below the user's cache directory)")
 	f.BoolVar(&s.testKinds, "test-kinds", false, "also work jobs of kind test, which Azkaban's own examples use")
 	f.DurationVar(&s.heartbeat, "heartbeat", 0, "time between two signs of life")
@@ -115,6 +118,7 @@ type started struct {
 	Kinds       []string       `json:"kinds,omitempty"`
 	Scheduler   bool           `json:"scheduler"`
 	Endpoint    string         `json:"endpoint,omitempty"`
+	Alerts      string         `json:"alerts,omitempty"`
 	DatabaseURL string         `json:"database_url,omitempty"` // of pelton dev
 	DataDir     string         `json:"data_dir,omitempty"`     // of pelton dev, as are those below
 	ServerLog   string         `json:"server_log,omitempty"`
@@ -132,20 +136,32 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 		return err
 	}
 	defer pool.Close()
+	traced, err := a.startTracer(stop.soft, s.traces)
+	if err != nil {
+		return err
+	}
+	defer traced.stop(stop.hard)
 	served, err := a.newEndpoint(pool, s)
 	if err != nil {
 		return usage(err)
 	}
 	programs := a.commandConfig(stop.soft, pool)
+	programs.Env = s.alerts.hide(programs.Env)
 	client, kinds, err := a.servingClient(pool, queues, s, programs, served.observer())
 	if err != nil {
 		return usage(err)
 	}
-	flows, err := a.servingFlows(pool, client, s)
+	flows, err := a.servingFlows(pool, client, s, served.observer())
 	if err != nil {
 		return err
 	}
-	schedules, err := periodic.NewClient(pool, client, flows, &periodic.Config{Logger: a.logger(levelServe), SchedulerOff: !s.duties})
+	schedules, err := periodic.NewClient(pool, client, flows, &periodic.Config{
+		Logger: a.logger(levelServe), SchedulerOff: !s.duties, Observer: served.observer(),
+	})
+	if err != nil {
+		return err
+	}
+	alerts, err := a.newEvaluator(pool, client, s, served)
 	if err != nil {
 		return err
 	}
@@ -169,16 +185,20 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 		flows.Stop()
 		return errors.Join(err, stopClient(stop.hard, client, s.shutdown))
 	}
+	if s.duties {
+		alerts.Start(stop.soft)
+	}
 	served.ready()
 	defer func() {
 		served.stopping()
+		alerts.Stop()
 		schedules.Stop()
 		flows.Stop()
 		err = errors.Join(err, stopClient(stop.hard, client, s.shutdown))
 	}()
 	info := started{
 		Event: "started", Client: client.ID(), Schema: client.Schema(), Queues: map[string]int{}, Kinds: kinds,
-		Scheduler: s.duties, Endpoint: served.url(),
+		Scheduler: s.duties, Endpoint: served.url(), Alerts: s.alerts.path,
 	}
 	for name, q := range queues {
 		info.Queues[name] = q.MaxWorkers
@@ -204,6 +224,7 @@ func (a *app) servingClient(
 	config := &jobs.Config{
 		Queues: queues, Schema: a.schemaName(), Logger: a.logger(levelServe), PollOnly: s.pollOnly, DutiesOff: !s.duties,
 		Heartbeat: s.heartbeat, Lease: s.lease, PollInterval: s.poll, Observer: observer, Retention: s.retention,
+		Middleware: a.tracer.Middleware(),
 	}
 	var kinds []string
 	if len(queues) > 0 {
@@ -213,17 +234,21 @@ func (a *app) servingClient(
 		}
 		kinds = config.Workers.Kinds()
 	}
+	if err := s.alerts.work(a, config); err != nil {
+		return nil, nil, err
+	}
 	client, err := jobs.NewClient(pool, config)
 	return client, kinds, err
 }
 
 // servingFlows advances flows if this process has duties.
-func (a *app) servingFlows(pool *pgxpool.Pool, client *jobs.Client, s serving) (*flow.Client, error) {
+func (a *app) servingFlows(pool *pgxpool.Pool, client *jobs.Client, s serving, observer flow.StepObserver) (*flow.Client, error) {
 	config, err := s.flows.config()
 	if err != nil {
 		return nil, err
 	}
-	config.Logger, config.SchedulerOff = a.logger(levelServe), !s.duties
+	config.Logger, config.SchedulerOff, config.Observer = a.logger(levelServe), !s.duties, a.tracer.Flows()
+	config.StepObserver = observer
 	flows, err := flow.NewClient(pool, client, config)
 	if err != nil {
 		return nil, usage(err)

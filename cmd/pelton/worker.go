@@ -77,6 +77,7 @@ endpoint. Any number of servers may run at once. With --worker this process also
 	cmd.Flags().StringVar(&s.queues, "queues", fmt.Sprintf("default:%d", defaultSlots), "with --worker: queues and how many of their jobs to run at once")
 	cmd.Flags().StringVar(&s.listen, "listen", admin.DefaultListen, "`address` of the health and metrics endpoint; empty: none")
 	s.access.flags(cmd.Flags())
+	s.alerts.flags(cmd.Flags())
 	s.flags(cmd.Flags())
 	a.secretKeyFlag(cmd.Flags())
 	return cmd

@@ -48,11 +48,14 @@ type noopArgs struct{}
 
 func (noopArgs) Kind() string { return "noop" }
 
+// ownTrace is what the environment says of this program's own trace, and how it opens its collector. Programs get the trace of their run.
+var ownTrace = []string{"TRACEPARENT", "TRACESTATE", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"}
+
 // withoutSecrets drops from an environment what opens Pelton's own database or the mail server: the programs of jobs are other people's.
 func withoutSecrets(environ []string) []string {
 	return slices.DeleteFunc(environ, func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		return name == "DATABASE_URL" || name == "PELTON_MIGRATE_DATABASE_URL" || name == "PGPASSWORD" || name == "PGPASSFILE" ||
-			name == "PELTON_SMTP_URL" || name == "PELTON_SECRET_KEY_FILE"
+			name == "PELTON_SMTP_URL" || name == "PELTON_SECRET_KEY_FILE" || slices.Contains(ownTrace, name)
 	})
 }

@@ -18,9 +18,11 @@ type Config struct {
 	Channel string // required
 	Log     *slog.Logger
 
-	// Hint is called with each payload, Connected after each connection, both on the notifier's goroutine: they must be quick.
+	// Hint is called with each payload, Connected after each connection, Broken when one is lost (not when the notifier stops), all on
+	// the notifier's goroutine: they must be quick.
 	Hint      func(payload string)
 	Connected func()
+	Broken    func()
 
 	// Quiet is how long nothing may arrive before the connection is pinged. Defaults to 20 s.
 	Quiet time.Duration
@@ -61,7 +63,9 @@ func New(pool *pgxpool.Pool, config Config) *Notifier {
 func (n *Notifier) run(ctx context.Context) {
 	pause, failing := firstPause, false
 	for {
+		connected := false
 		err := n.listen(ctx, func() {
+			connected = true
 			if failing {
 				n.config.Log.InfoContext(ctx, "hints arrive again", "channel", n.config.Channel)
 			}
@@ -69,6 +73,9 @@ func (n *Notifier) run(ctx context.Context) {
 		})
 		if ctx.Err() != nil {
 			return
+		}
+		if connected && n.config.Broken != nil {
+			n.config.Broken()
 		}
 		if !failing {
 			n.config.Log.WarnContext(ctx, "no hints arrive, polling goes on; connecting again", "channel", n.config.Channel, "error", err)

@@ -18,14 +18,16 @@ const channel = "some Channel"
 type listener struct {
 	hints     chan string
 	connected chan struct{}
+	broken    chan struct{}
 }
 
 func listen(t *testing.T, pool *pgxpool.Pool, config notifier.Config) *listener {
 	t.Helper()
-	l := &listener{hints: make(chan string, 100), connected: make(chan struct{}, 100)}
+	l := &listener{hints: make(chan string, 100), connected: make(chan struct{}, 100), broken: make(chan struct{}, 100)}
 	config.Channel = channel
 	config.Hint = func(payload string) { l.hints <- payload }
 	config.Connected = func() { l.connected <- struct{}{} }
+	config.Broken = func() { l.broken <- struct{}{} }
 	n := notifier.New(pool, config)
 	n.Start(t.Context())
 	t.Cleanup(n.Stop)
@@ -61,7 +63,7 @@ func TestHintsArriveInOrder(t *testing.T) {
 			t.Fatalf("got %q, want %q", got, want)
 		}
 	}
-	if len(l.connected) > 0 {
+	if len(l.connected) > 0 || len(l.broken) > 0 {
 		t.Fatal("silence broke the connection")
 	}
 	var open int
@@ -78,6 +80,7 @@ func TestListensAgainAfterACut(t *testing.T) {
 	direct, proxy := pgtest.Pool(t, dsn), pgtest.NewProxy(t, dsn)
 	l := listen(t, pgtest.Pool(t, proxy.DSN()), notifier.Config{})
 	proxy.Cut()
+	await(t, l.broken)
 	await(t, l.connected)
 	send(t, direct, "after")
 	if got := await(t, l.hints); got != "after" {

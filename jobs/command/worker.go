@@ -93,11 +93,23 @@ func (w *Worker) env(ctx context.Context, job *river.Job[Args]) []string {
 	return append(env, Numbers(ctx, job.JobRow)...)
 }
 
-// Numbers are the variables PELTON_JOB_ID, PELTON_RUN and PELTON_ATTEMPT of a job that is being worked.
+// Numbers are the variables PELTON_JOB_ID, PELTON_RUN and PELTON_ATTEMPT of a job that is being worked, and what ContextWithEnv adds.
 func Numbers(ctx context.Context, job *rivertype.JobRow) []string {
-	return []string{
+	env := []string{
 		"PELTON_JOB_ID=" + strconv.FormatInt(job.ID, 10),
 		"PELTON_RUN=" + strconv.Itoa(joblog.FromContext(ctx).Number()),
 		"PELTON_ATTEMPT=" + strconv.Itoa(job.Attempt),
 	}
+	if more, ok := ctx.Value(envKey{}).(func(context.Context) []string); ok {
+		env = append(env, more(ctx)...)
+	}
+	return env
+}
+
+type envKey struct{}
+
+// ContextWithEnv returns a context under which programs have the variables, as "NAME=value", that env finds in its own context: for a
+// middleware around the work of jobs that run programs.
+func ContextWithEnv(ctx context.Context, env func(context.Context) []string) context.Context {
+	return context.WithValue(ctx, envKey{}, env)
 }

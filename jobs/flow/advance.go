@@ -27,6 +27,7 @@ type step struct {
 	timers  []store.Timer
 	notices []notice.Args
 	due     []dueSLA
+	stats   StepStats
 	misses  []store.Miss
 }
 
@@ -34,7 +35,8 @@ type step struct {
 func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) {
 	var cancel []int64
 	var l *loaded
-	taken := 0
+	var stats *StepStats
+	taken, ended, began := 0, false, time.Now()
 	err = e.c.store.Tx(ctx, func(tx pgx.Tx) error {
 		run, now, err := e.c.store.TryLock(ctx, tx, id)
 		if errors.Is(err, ErrNotFound) {
@@ -57,17 +59,23 @@ func (e *engine) advance(ctx context.Context, id int64) (moved bool, err error) 
 			return err
 		}
 		cancel = s.jobsOf(s.effects.Cancel)
-		taken = len(reports)
+		taken, ended = len(reports), s.effects.Ended
+		stats = s.told(&run, taken)
 		return e.c.store.DeleteReports(ctx, tx, reports)
 	})
 	if err != nil {
 		e.memory.forget(id) // it may be ahead of the rows
 		return false, err
 	}
+	if ended {
+		e.tellEnded(l)
+	}
 	if moved {
 		l.run.Step++
 		e.memory.keep(l)
 		e.head.moved(taken)
+		stats.Took = time.Since(began)
+		e.c.config.StepObserver.Stepped(stats)
 	}
 	if len(cancel) > 0 {
 		e.cancel(ctx, cancel)
@@ -98,7 +106,7 @@ func (s *step) take(ctx context.Context, reports []store.Report) error {
 	for _, r := range s.effects.Limit {
 		s.limitFlow(r)
 	}
-	if err := s.e.write(ctx, s.tx, s.l, s.effects, s.now); err != nil {
+	if err := s.e.write(ctx, s.tx, s.l, s.effects, s.now, &s.stats); err != nil {
 		return err
 	}
 	if err := s.e.c.store.SetTimers(ctx, s.tx, s.l.run.ID, s.timers); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/flow/follow"
 	"github.com/peltonq/pelton/jobs/flow/internal/draft"
 	"github.com/peltonq/pelton/jobs/flow/internal/param"
 	"github.com/peltonq/pelton/jobs/flow/internal/store"
@@ -54,6 +55,9 @@ type Config struct {
 	// starts no schedule.
 	CheckTrigger func(expression string) error
 
+	// Observer follows runs from their creation to their end: package jobs/trace. May be nil.
+	Observer follow.Observer
+
 	// Kinds are job kinds that nodes may have beside those that live executors work.
 	Kinds []string
 
@@ -64,6 +68,9 @@ type Config struct {
 	// MaxXms and MaxXmx are the largest heaps that a node may ask for by Xms and Xmx, as Java writes sizes: "512M", "4G". What is written
 	// down is checked by a push, what parameters say when the node starts. Default to 1G and 2G.
 	MaxXms, MaxXmx string
+
+	// StepObserver is told of the engine's steps, for metrics. May be nil.
+	StepObserver StepObserver
 
 	// Retention is how long ended runs are kept. Defaults to 30 days.
 	Retention time.Duration
@@ -113,6 +120,9 @@ func NewClient(pool *pgxpool.Pool, queue *jobs.Client, config *Config) (*Client,
 func (c *Config) withDefaults() {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
+	}
+	if c.StepObserver == nil {
+		c.StepObserver = noObserver{}
 	}
 	c.MaxXms, c.MaxXmx = cmp.Or(c.MaxXms, "1G"), cmp.Or(c.MaxXmx, "2G")
 	if c.Retention == 0 {

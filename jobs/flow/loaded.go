@@ -146,8 +146,8 @@ func (l *loaded) row(n int) *store.Node {
 	return &l.rows[n]
 }
 
-// sync brings the rows of these nodes in step with the machine.
-func (l *loaded) sync(numbers []int, now time.Time) error {
+// sync brings the rows of these nodes in step with the machine, and counts those that have ended.
+func (l *loaded) sync(numbers []int, now time.Time, stats *StepStats) error {
 	for _, n := range numbers {
 		state := l.machine.Node(n)
 		r := l.row(n)
@@ -156,6 +156,7 @@ func (l *loaded) sync(numbers []int, now time.Time) error {
 		if l.machine.IsInstance(n) {
 			r.Template, r.Index, r.Item = new(int32(state.Template)), new(int32(state.Index)), &state.Item
 		}
+		stats.countEnd(decide.Status(r.Status), state.Status, r.Try != state.Try)
 		outline(r, state, now)
 		r.Outputs = nil
 		if state.Outputs != nil {
@@ -180,9 +181,9 @@ func (l *loaded) picked(numbers []int) []store.Node {
 }
 
 // write stores what changed.
-func (e *engine) write(ctx context.Context, tx pgx.Tx, l *loaded, effects decide.Effects, now time.Time) error {
+func (e *engine) write(ctx context.Context, tx pgx.Tx, l *loaded, effects decide.Effects, now time.Time, stats *StepStats) error {
 	for _, list := range [][]int{effects.Changed, effects.New} {
-		if err := l.sync(list, now); err != nil {
+		if err := l.sync(list, now, stats); err != nil {
 			return err
 		}
 	}

@@ -189,24 +189,20 @@ func (c *Client) Ended(ctx context.Context, run int64, changed func(*RunDetail))
 // Why says in a sentence why a node has not started, what it waits for, or why it ended as it did. ErrNotFound if there is no such
 // run or node.
 func (c *Client) Why(ctx context.Context, run int64, path string) (string, error) {
-	r, err := c.store.Run(ctx, c.pool, run)
+	l, n, err := c.nodeOf(ctx, run, path)
 	if err != nil {
-		return "", fmt.Errorf("run %d: %w", run, err)
+		return "", err
 	}
-	l, err := c.read(ctx, c.pool, r)
-	if err != nil {
-		return "", fmt.Errorf("run %d: %w", run, err)
-	}
-	n := l.machine.Number(path)
-	if n == decide.None {
-		return "", fmt.Errorf("run %d of flow %s has no node %q: %w", run, r.Flow, path, ErrNotFound)
-	}
+	return c.why(ctx, l, n)
+}
+
+func (c *Client) why(ctx context.Context, l *loaded, n int) (string, error) {
 	if l.rows[n].JobID == nil || l.machine.Node(n).Status != decide.Queued {
 		return l.machine.Why(n), nil
 	}
-	tried, err := c.store.Tried(ctx, run)
+	tried, err := c.store.Tried(ctx, l.run.ID)
 	if err != nil {
-		return "", fmt.Errorf("run %d: %w", run, err)
+		return "", fmt.Errorf("run %d: %w", l.run.ID, err)
 	}
 	for _, a := range slices.Backward(tried) {
 		if int(a.No) == n && a.RetryAt != nil {

@@ -85,7 +85,7 @@ func (s *step) jobOf(n int) (river.InsertManyParams, error) {
 		return river.InsertManyParams{}, err
 	}
 	k := mark.Mark{Run: l.run.ID, Node: int32(n), Path: m.Path(n), Try: state.Try, Timeout: s.timeout(n, spec), Retry: retryOf(spec.Retry)}
-	metadata, err := k.Metadata()
+	metadata, err := k.Metadata(s.followedBy(k.Path))
 	if err != nil {
 		return river.InsertManyParams{}, err
 	}

@@ -78,6 +78,7 @@ func (s *step) sendNotices(ctx context.Context) error {
 	if len(s.notices) == 0 {
 		return nil
 	}
+	ctx = s.noticeContext(ctx)
 	params := make([]river.InsertManyParams, len(s.notices))
 	for i, n := range s.notices {
 		params[i] = river.InsertManyParams{Args: n, InsertOpts: &river.InsertOpts{Queue: s.l.options.Queue, MaxAttempts: 10}}

@@ -42,6 +42,35 @@ type InvalidOptionsError struct{ Err error }
 func (e *InvalidOptionsError) Error() string { return e.Err.Error() }
 func (e *InvalidOptionsError) Unwrap() error { return e.Err }
 
+// Faults are the single faults, by the names of their fields in JSON.
+func (e *InvalidOptionsError) Faults() []OptionFault {
+	var faults []OptionFault
+	var add func(err error)
+	add = func(err error) {
+		if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // what errors.Join made
+			for _, one := range many.Unwrap() {
+				add(one)
+			}
+			return
+		}
+		if fault, ok := errors.AsType[*OptionFault](err); ok {
+			faults = append(faults, *fault)
+			return
+		}
+		faults = append(faults, OptionFault{Reason: err.Error()})
+	}
+	add(e.Err)
+	return faults
+}
+
+// OptionFault is one thing that is wrong with an option.
+type OptionFault struct {
+	Field  string `json:"field"` // of Options, as JSON names it
+	Reason string `json:"reason"`
+}
+
+func (e *OptionFault) Error() string { return e.Reason }
+
 // Concurrent says what becomes of a new run while others of its flow have not ended.
 type Concurrent string
 
@@ -156,23 +185,23 @@ func (o *Options) nodeFaults(g *graph.Flow) []error {
 	for i := range g.Nodes {
 		known[g.Nodes[i].Path] = i
 	}
-	node := func(what, path string) {
+	node := func(field, what, path string) {
 		if reason := noNode(g, known, path); reason != "" {
-			faults = append(faults, fmt.Errorf("%s: %s", what, reason))
+			faults = append(faults, &OptionFault{field, what + ": " + reason})
 		}
 	}
 	for path := range o.NodeParams {
-		node("parameters of a node", path)
+		node("node_params", "parameters of a node", path)
 	}
 	for _, path := range o.Disabled {
-		node("disabled node", path)
+		node("disabled", "disabled node", path)
 	}
 	for _, s := range o.SLAs {
 		if s.Node != "" {
-			node("SLA", s.Node)
+			node("slas", "SLA", s.Node)
 		}
 		if i := g.Find(s.Node); i >= 0 && g.Nodes[i].Type == graph.TypeFlow {
-			faults = append(faults, fmt.Errorf("SLA of %q, an embedded flow: want one of the run, or of a node that is a job", s.Node))
+			faults = append(faults, &OptionFault{"slas", fmt.Sprintf("SLA of %q, an embedded flow: want one of the run, or of a node that is a job", s.Node)})
 		}
 	}
 	return faults
@@ -181,61 +210,63 @@ func (o *Options) nodeFaults(g *graph.Flow) []error {
 // faults are what is wrong whatever the flow is.
 func (o *Options) faults() []error {
 	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	fault := func(field, format string, args ...any) {
+		faults = append(faults, &OptionFault{field, fmt.Sprintf(format, args...)})
+	}
 	size := 0
-	check := func(where string, params map[string]string) {
+	check := func(field, where string, params map[string]string) {
 		for name, value := range params {
 			size += len(name) + len(value)
 			switch {
 			case name == "":
-				fault("%sa parameter has no name", where)
+				fault(field, "%sa parameter has no name", where)
 			case strings.HasPrefix(name, "azkaban.flow") || strings.HasPrefix(name, "azkaban.job"):
-				fault("%sparameter %q is the engine's own and cannot be set", where, name)
+				fault(field, "%sparameter %q is the engine's own and cannot be set", where, name)
 			case strings.HasPrefix(name, param.SecretPrefix):
-				fault("%sparameter %q: names that begin with %s are those of secrets", where, name, param.SecretPrefix)
+				fault(field, "%sparameter %q: names that begin with %s are those of secrets", where, name, param.SecretPrefix)
 			case len(param.Secrets(value)) > 0:
-				fault("%sparameter %q refers to a secret, which only a project's own files may", where, name)
+				fault(field, "%sparameter %q refers to a secret, which only a project's own files may", where, name)
 			}
 		}
 	}
-	check("", o.Params)
+	check("params", "", o.Params)
 	for path, params := range o.NodeParams {
-		check("node "+path+": ", params)
+		check("node_params", "node "+path+": ", params)
 	}
 	if size > maxParamBytes {
-		fault("parameters are %d bytes together, over the limit of %d", size, maxParamBytes)
+		fault("params", "parameters are %d bytes together, over the limit of %d", size, maxParamBytes)
 	}
 	if !slices.Contains([]OnFailure{"", FinishCurrent, CancelAll, FinishPossible}, o.OnFailure) {
-		fault("failure action %q: want %s, %s or %s", o.OnFailure, FinishCurrent, CancelAll, FinishPossible)
+		fault("on_failure", "failure action %q: want %s, %s or %s", o.OnFailure, FinishCurrent, CancelAll, FinishPossible)
 	}
 	if !slices.Contains([]graph.OnCancelledEnd{"", graph.EndKilled, graph.EndSucceeded}, o.OnCancelledEnd) {
-		fault("end after a cancelled end node %q: want %s or %s", o.OnCancelledEnd, graph.EndKilled, graph.EndSucceeded)
+		fault("on_cancelled_end", "end after a cancelled end node %q: want %s or %s", o.OnCancelledEnd, graph.EndKilled, graph.EndSucceeded)
 	}
 	if o.Concurrent != "" && !slices.Contains(concurrents(), o.Concurrent) {
-		fault("concurrent %q: want one of %v", o.Concurrent, concurrents())
+		fault("concurrent", "concurrent %q: want one of %v", o.Concurrent, concurrents())
 	}
 	if o.MaxParallel < 0 || o.MaxParallel > maxParallel {
-		fault("%d jobs at a time: want 1 to %d", o.MaxParallel, maxParallel)
+		fault("max_parallel", "%d jobs at a time: want 1 to %d", o.MaxParallel, maxParallel)
 	}
 	if o.Queue != "" {
 		if reason := draft.BadQueue(o.Queue); reason != "" {
-			fault("queue %q: %s", o.Queue, reason)
+			fault("queue", "queue %q: %s", o.Queue, reason)
 		}
 	}
 	if o.JobPriority < 0 || o.JobPriority > 4 {
-		fault("job priority %d: want 1 to 4", o.JobPriority)
+		fault("job_priority", "job priority %d: want 1 to 4", o.JobPriority)
 	}
 	for _, s := range o.SLAs {
 		if s.Within <= 0 || time.Duration(s.Within) > 366*24*time.Hour {
-			fault("SLA within %v: want a time above zero and below a year", time.Duration(s.Within))
+			fault("slas", "SLA within %v: want a time above zero and below a year", time.Duration(s.Within))
 		}
 		if !s.Alert && !s.Kill {
-			fault("SLA of %q does nothing: want an alert, a kill, or both", s.Node)
+			fault("slas", "SLA of %q does nothing: want an alert, a kill, or both", s.Node)
 		}
 	}
 	for _, target := range slices.Concat(o.Notify.Success, o.Notify.Failure, o.Notify.FirstFailure) {
 		if err := checkTarget(target); err != nil {
-			faults = append(faults, err)
+			fault("notify", "%v", err)
 		}
 	}
 	return faults

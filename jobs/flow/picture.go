@@ -11,6 +11,12 @@ import (
 // Picture is a flow's picture without statuses, one for all its runs. Node i of the graph is the group n<i> in it.
 type Picture = draw.Picture
 
+// Limits of what is drawn.
+const (
+	MaxDrawnNodes = draw.MaxNodes
+	MaxDrawnEdges = draw.MaxEdges
+)
+
 // ErrTooLarge says that a flow has more nodes or edges than are drawn.
 var ErrTooLarge = draw.ErrTooLarge
 

@@ -82,20 +82,37 @@ func (c *Client) Push(ctx context.Context, name, path string) (*PushReport, erro
 	return c.push(ctx, name, path, true)
 }
 
-func (c *Client) push(ctx context.Context, name, path string, keep bool) (*PushReport, error) {
-	types, kinds, err := c.types(ctx)
-	if err != nil {
+// PushZip is Push of a zip of so many bytes that is open already.
+func (c *Client) PushZip(ctx context.Context, name string, zip io.ReaderAt, size int64) (*PushReport, error) {
+	if err := CheckProjectName(name); err != nil {
 		return nil, err
 	}
+	b, unreadable, err := bundle.Zip(zip, size, bundle.Limits{})
+	if err != nil {
+		return nil, &InputError{fmt.Errorf("read the zip: %w", err)}
+	}
+	return c.pushBundle(ctx, name, b, unreadable, true)
+}
+
+func (c *Client) push(ctx context.Context, name, path string, keep bool) (*PushReport, error) {
 	b, unreadable, err := bundle.Open(path, bundle.Limits{})
 	if err != nil {
 		return nil, &InputError{fmt.Errorf("read %s: %w", path, err)}
 	}
+	return c.pushBundle(ctx, name, b, unreadable, keep)
+}
+
+// pushBundle closes the bundle, which is nil if there is nothing to read.
+func (c *Client) pushBundle(ctx context.Context, name string, b *bundle.Bundle, unreadable []Fault, keep bool) (*PushReport, error) {
 	report := &PushReport{Faults: append([]Fault{}, unreadable...), Notes: []Fault{}}
 	if b == nil {
 		return report, &FaultsError{name, report.Faults}
 	}
 	defer b.Close() //nolint:errcheck // only read
+	types, kinds, err := c.types(ctx)
+	if err != nil {
+		return nil, err
+	}
 	p, faults, notes := project.Read(b, project.Options{
 		Types: types, Kinds: kinds, MaxXms: c.heaps.xms, MaxXmx: c.heaps.xmx, CheckTrigger: c.config.CheckTrigger,
 	})

@@ -110,6 +110,7 @@ func (c *Client) runTx(ctx context.Context, tx pgx.Tx, p RunParams) (int64, erro
 	if r.Options, err = json.Marshal(o); err != nil {
 		return 0, fmt.Errorf("encode options: %w", err)
 	}
+	r.Trace = c.created(ctx, p, version)
 	run, err := c.store.CreateRun(ctx, tx, r)
 	if err != nil {
 		return 0, err

@@ -59,6 +59,9 @@ type Config struct {
 	// ProgressEvery is the least time between two stored progress reports of a run. Defaults to 1 s.
 	ProgressEvery time.Duration
 
+	// Counted is told, on the flusher's goroutine, of the bytes that were stored, trimmed and dropped since the last call. May be nil.
+	Counted func(stored, trimmed, dropped int64)
+
 	// Logger is told of failing flushes and dropped output. Defaults to slog's default logger.
 	Logger *slog.Logger
 }

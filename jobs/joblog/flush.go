@@ -27,6 +27,7 @@ func (w *Writer) loop(ctx context.Context) {
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.config.StopTimeout)
 	defer cancel()
 	w.flush(last)
+	w.tell()
 	w.reportLoss()
 }
 
@@ -57,6 +58,7 @@ func (w *Writer) flush(ctx context.Context) {
 			return
 		}
 		w.trim(ctx)
+		w.tell()
 	}
 }
 
@@ -107,6 +109,7 @@ func (w *Writer) store(ctx context.Context) bool {
 				w.config.Logger.WarnContext(ctx, "storing job logs fails; trying again", "error", err)
 			}
 			w.setAway(time.Since(failing) >= w.config.Patience)
+			w.tell()
 			if !service.Sleep(ctx, pause) {
 				return false
 			}

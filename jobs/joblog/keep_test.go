@@ -29,7 +29,11 @@ func TestHeadAndTailAreKept(t *testing.T) {
 	t.Parallel()
 	pool := schematest.Pool(t)
 	const chunk, head, tail, total = 1000, 10_500, 20_000, 300_000
-	w := start(t, pool, joblog.Config{ChunkBytes: chunk, HeadBytes: head, TailBytes: tail, FlushBytes: 4 * chunk})
+	var stored, trimmed, dropped int64
+	w := start(t, pool, joblog.Config{
+		ChunkBytes: chunk, HeadBytes: head, TailBytes: tail, FlushBytes: 4 * chunk,
+		Counted: func(s, t, d int64) { stored, trimmed, dropped = stored+s, trimmed+t, dropped+d },
+	})
 	run := w.Run(job, 1)
 	data := pattern(total)
 	write(t, run.Stream(joblog.Stdout), data)
@@ -58,6 +62,10 @@ func TestHeadAndTailAreKept(t *testing.T) {
 	sizes, err := joblog.Sizes(t.Context(), pool, schema.DefaultName, job)
 	if err != nil || len(sizes) != 1 || sizes[0].Printed != total || sizes[0].Stored != int64(len(got)) {
 		t.Fatalf("sizes %+v: %v", sizes, err)
+	}
+	w.Stop()
+	if stored != total || trimmed != skipped || dropped != 0 {
+		t.Fatalf("told of %d bytes stored, %d trimmed, %d dropped; want %d, %d, 0", stored, trimmed, dropped, total, skipped)
 	}
 }
 

@@ -13,9 +13,21 @@ func NewHandler(run *Run, level slog.Leveler) slog.Handler {
 	return slog.NewJSONHandler(run.Stream(LogLines), &slog.HandlerOptions{Level: level})
 }
 
-// Logger returns a logger to the log of the run in ctx, from Info on; it discards if there is none.
+// Logger returns a logger to the log of the run in ctx, from Info on, with the attributes that ContextWithAttrs gives; it discards if
+// there is no run.
 func Logger(ctx context.Context) *slog.Logger {
-	return slog.New(NewHandler(FromContext(ctx), nil))
+	handler := NewHandler(FromContext(ctx), nil)
+	if attrs, ok := ctx.Value(attrsKey{}).(func(context.Context) []slog.Attr); ok {
+		handler = handler.WithAttrs(attrs(ctx))
+	}
+	return slog.New(handler)
+}
+
+type attrsKey struct{}
+
+// ContextWithAttrs returns a context whose Logger has the attributes that attrs finds in its own context: the ids of a trace, say.
+func ContextWithAttrs(ctx context.Context, attrs func(context.Context) []slog.Attr) context.Context {
+	return context.WithValue(ctx, attrsKey{}, attrs)
 }
 
 type contextKey struct{}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -55,8 +56,10 @@ func TestOutageKeepsBothEnds(t *testing.T) {
 	t.Parallel()
 	dsn := schematest.DSN(t)
 	proxy := pgtest.NewProxy(t, dsn)
+	var dropped atomic.Int64
 	w := start(t, pgtest.Pool(t, proxy.DSN()), joblog.Config{
 		ChunkBytes: 1000, RunBytes: 20_000, MemoryBytes: 30_000, Patience: time.Millisecond, Logger: quiet,
+		Counted: func(_, _, n int64) { dropped.Add(n) },
 	})
 	proxy.Down()
 	run, small := w.Run(job, 1), w.Run(job+1, 1)
@@ -73,6 +76,7 @@ func TestOutageKeepsBothEnds(t *testing.T) {
 	if err := run.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("close during the outage: %v", err)
 	}
+	pgtest.Eventually(t, 10*time.Second, func() bool { return dropped.Load() == w.Stats().Dropped }, "nobody is told what was dropped while it lasts")
 	proxy.Up()
 	closeRun(t, run)
 	closeRun(t, small)

@@ -21,7 +21,11 @@ func (w *Writer) trim(ctx context.Context) {
 		if err := w.delete(ctx, t); err != nil {
 			w.config.Logger.WarnContext(ctx, "trimming a job's log", "error", err)
 			w.keepFor(t)
+			continue
 		}
+		w.mu.Lock()
+		w.stats.Trimmed += t.bytes
+		w.mu.Unlock()
 	}
 	w.retire()
 }

@@ -31,6 +31,7 @@ type Writer struct {
 
 	// Owned by the flusher.
 	batch []*chunk // in flight, kept until stored
+	told  Stats    // to Counted
 	clock clock
 
 	mu      sync.Mutex
@@ -47,6 +48,7 @@ type Writer struct {
 type Stats struct {
 	Unsent  int   // bytes in memory now
 	Stored  int64 // bytes stored
+	Trimmed int64 // bytes deleted again, between a run's head and its tail
 	Dropped int64 // bytes dropped because the database was away or refused them
 	Flushes int64 // batches stored
 }
@@ -97,6 +99,18 @@ func (w *Writer) Stats() Stats {
 	s := w.stats
 	s.Unsent = w.unsent
 	return s
+}
+
+// tell tells Counted what has been done since it was last told.
+func (w *Writer) tell() {
+	if w.config.Counted == nil {
+		return
+	}
+	s := w.Stats()
+	stored, trimmed, dropped := s.Stored-w.told.Stored, s.Trimmed-w.told.Trimmed, s.Dropped-w.told.Dropped
+	if w.told = s; stored != 0 || trimmed != 0 || dropped != 0 {
+		w.config.Counted(stored, trimmed, dropped)
+	}
 }
 
 // write appends p to a stream of a run, waiting for room while the database takes what is sent.

@@ -230,6 +230,7 @@ CREATE TABLE pelton.job_dead (
     attempts jsonb NOT NULL             -- [{"run","attempt","outcome","started_at","ended_at","executor","error","trace"}]
 );
 CREATE INDEX job_dead_died ON pelton.job_dead (died_at);
+CREATE INDEX job_dead_queue ON pelton.job_dead (queue); -- how many there are of each
 
 -- Queues that somebody named: pause and settings. A queue needs no row to work.
 CREATE TABLE pelton.queue (

@@ -65,10 +65,12 @@ CREATE TABLE pelton.flow_run (
     status text NOT NULL,
     created_by text NOT NULL,
     reason text,                        -- why it is being killed, or ended otherwise than well, for people
+    trace text,                         -- what whoever follows the run has kept: the trace that it is a part of
     options json NOT NULL               -- as the run was asked for: parameters, disabled nodes, failure action, ...
 ) WITH (fillfactor = 60);
 CREATE INDEX flow_run_live ON pelton.flow_run (project_id, flow, id) WHERE ended_at IS NULL;
 CREATE INDEX flow_run_flow ON pelton.flow_run (project_id, flow, id DESC);
+CREATE INDEX flow_run_project ON pelton.flow_run (project_id, id DESC);
 CREATE INDEX flow_run_version ON pelton.flow_run (version_id);
 CREATE INDEX flow_run_ended ON pelton.flow_run (ended_at);
 

@@ -281,7 +281,16 @@ func TestLongLog(t *testing.T) {
 	if strings.Contains(a.Body, "chunk 3\n") || strings.Contains(a.Body, "chunk 0\n") {
 		t.Error("pages overlap")
 	}
-	a = viewer.Want(200, path+"?q=CHUNK+777", "chunk 777", "1 lines with")
+	a = viewer.Get(path + "?q=CHUNK+777")
+	for range 100 { // however much a busy machine searches at once
+		if !strings.Contains(a.Body, "Search further") || strings.Contains(a.Body, "chunk 777") {
+			break
+		}
+		a = viewer.Want(200, link(a, `">Search further`))
+	}
+	if !strings.Contains(a.Body, "1 lines with") || !strings.Contains(a.Body, "chunk 777") {
+		t.Errorf("searched: %s", a.Body)
+	}
 	viewer.Want(200, link(a, `"><time`), "chunk 777\n")
 	at := time.Now().Add(-time.Hour + 400*time.Second).UTC().Format("2006-01-02 15:04:05")
 	viewer.Want(200, path+"?to="+url.QueryEscape(at), "chunk 40")

@@ -46,7 +46,23 @@ type logChoice struct {
 	Run     int32
 	Streams string // some of o, e, l, p
 	Charset string
+
+	base string // where the log is shown, of a node of a run; empty: with the job
 }
+
+// Base is the address of the log's page.
+func (c logChoice) Base() string {
+	if c.base != "" {
+		return c.base
+	}
+	return fmt.Sprintf("/jobs/%d/log", c.Job)
+}
+
+// Node is the address of the node's page.
+func (c logChoice) Node() string { return strings.TrimSuffix(c.base, "/log") }
+
+// OfNode tells whether it is shown with a node.
+func (c logChoice) OfNode() bool { return c.base != "" }
 
 // usualStreams are all but the reports of progress.
 const usualStreams = "oel"
@@ -55,10 +71,15 @@ func parseLogChoice(r *http.Request) (c logChoice, err error) {
 	if c.Job, err = pathID(r, "id"); err != nil {
 		return c, err
 	}
+	return c, c.parse(r)
+}
+
+// parse reads all but the job.
+func (c *logChoice) parse(r *http.Request) error {
 	query := r.URL.Query()
 	run, err := strconv.ParseInt(query.Get("run"), 10, 32)
 	if query.Get("run") != "" && (err != nil || run < 1) {
-		return c, badInput("%q is no number of a run", query.Get("run"))
+		return badInput("%q is no number of a run", query.Get("run"))
 	}
 	c.Run = int32(max(run, 1)) //nolint:gosec // parsed as 32 bits
 	c.Streams, c.Charset = query.Get("stream"), query.Get("charset")
@@ -66,15 +87,15 @@ func parseLogChoice(r *http.Request) (c logChoice, err error) {
 		c.Streams = usualStreams
 	}
 	if strings.Trim(c.Streams, "oelp") != "" || len(c.Streams) > 4 {
-		return c, badInput("stream %q: want some of o, e, l and p", c.Streams)
+		return badInput("stream %q: want some of o, e, l and p", c.Streams)
 	}
 	if c.Charset == "" {
 		c.Charset = charsets[0]
 	}
 	if !slices.Contains(charsets, c.Charset) {
-		return c, badInput("charset %q: want one of %s", c.Charset, strings.Join(charsets, ", "))
+		return badInput("charset %q: want one of %s", c.Charset, strings.Join(charsets, ", "))
 	}
-	return c, nil
+	return nil
 }
 
 // address is a path below the log's with the choice, and further pairs of names and values.
@@ -89,7 +110,10 @@ func (c logChoice) address(below string, pairs ...string) string {
 	for i := 0; i < len(pairs); i += 2 {
 		query.Set(pairs[i], pairs[i+1])
 	}
-	return fmt.Sprintf("/jobs/%d/log%s?%s", c.Job, below, query.Encode())
+	if c.OfNode() {
+		query.Set("job", strconv.FormatInt(c.Job, 10))
+	}
+	return c.Base() + below + "?" + query.Encode()
 }
 
 func (c logChoice) read(ctx context.Context, p *Page, tx joblog.DB, options joblog.Options) iter.Seq2[joblog.Chunk, error] {
@@ -102,6 +126,7 @@ type logView struct {
 	HTML   template.HTML
 	Follow string // where more comes from; empty: the run has ended
 	Empty  bool
+	Tail   bool  // it is the end
 	First  int64 // ids of the first and the last chunk
 	Last   int64
 	More   bool // there is more after it
@@ -218,6 +243,7 @@ func (p *Page) logEnd(ctx context.Context, tx pgx.Tx, c logChoice, size int) (lo
 		}
 		v.Before = before != 0
 	}
+	v.Tail = !v.More
 	if !ended && !v.More {
 		v.Follow = c.address("/follow", "after", strconv.FormatInt(v.Last, 10))
 	}
@@ -249,7 +275,7 @@ type logPage struct {
 }
 
 // Runs are the numbers of the runs that have a log, the newest first.
-func (v logPage) Runs() []int {
+func (v *logPage) Runs() []int {
 	var runs []int
 	for _, s := range v.Sizes {
 		if !slices.Contains(runs, s.Run) {
@@ -261,12 +287,12 @@ func (v logPage) Runs() []int {
 }
 
 // Printed is what the run has printed in all, and Stored what is kept of it.
-func (v logPage) Printed() (n int64) { return v.size(func(s joblog.Size) int64 { return s.Printed }) }
+func (v *logPage) Printed() (n int64) { return v.size(func(s joblog.Size) int64 { return s.Printed }) }
 
 // Stored is what is kept.
-func (v logPage) Stored() (n int64) { return v.size(func(s joblog.Size) int64 { return s.Stored }) }
+func (v *logPage) Stored() (n int64) { return v.size(func(s joblog.Size) int64 { return s.Stored }) }
 
-func (v logPage) size(of func(joblog.Size) int64) (n int64) {
+func (v *logPage) size(of func(joblog.Size) int64) (n int64) {
 	for _, s := range v.Sizes {
 		if s.Run == int(v.Run) && strings.Contains(v.Streams, s.Stream) {
 			n += of(s)
@@ -276,13 +302,17 @@ func (v logPage) size(of func(joblog.Size) int64) (n int64) {
 }
 
 // Part is the part of the log that is shown.
-func (v logPage) Part() logView { return v.logView }
+func (v *logPage) Part() logView { return v.logView }
 
 func (p *Page) showLog(w http.ResponseWriter, r *http.Request) error {
 	c, err := parseLogChoice(r)
 	if err != nil {
 		return err
 	}
+	return p.showChosenLog(w, r, c)
+}
+
+func (p *Page) showChosenLog(w http.ResponseWriter, r *http.Request, c logChoice) (err error) {
 	query := r.URL.Query()
 	v := logPage{logChoice: c, Charsets: charsets, Query: query.Get("q"), Jump: query.Get("to")}
 	after, err := chunkID(query, "after")
@@ -332,7 +362,7 @@ func (p *Page) showLog(w http.ResponseWriter, r *http.Request) error {
 	if v.More {
 		v.Next = c.address("", "after", strconv.FormatInt(v.Last, 10))
 	}
-	return p.render(w, r, "log", fmt.Sprintf("Log of job %d, run %d", c.Job, c.Run), v)
+	return p.render(w, r, "log", fmt.Sprintf("Log of job %d, run %d", c.Job, c.Run), &v)
 }
 
 func chunkID(query url.Values, name string) (int64, error) {
@@ -437,11 +467,14 @@ func (p *Page) followLog(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	return p.followChosenLog(w, r, c, func(r *http.Request) error { return viewer(r.Context()) })
+}
+
+func (p *Page) followChosenLog(w http.ResponseWriter, r *http.Request, c logChoice, check func(*http.Request) error) error {
 	after, err := chunkID(r.URL.Query(), "after")
 	if err != nil {
 		return err
 	}
-	check := func(r *http.Request) error { return viewer(r.Context()) }
 	return p.stream(w, r, check, func(ctx context.Context, send sender) error {
 		ended := func(ctx context.Context) (ended bool, err error) {
 			err = p.config.Pool.QueryRow(ctx, p.sql.Get("run_ended"), pgx.QueryExecModeExec, c.Job, c.Run).Scan(&ended)
@@ -470,11 +503,15 @@ func (p *Page) downloadLog(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	return p.downloadChosenLog(w, r, c)
+}
+
+func (p *Page) downloadChosenLog(w http.ResponseWriter, r *http.Request, c logChoice) error {
 	h := w.Header()
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Disposition", fmt.Sprintf("attachment; filename=job-%d-run-%d.log", c.Job, c.Run))
 	out := &slowWriter{w: w, control: http.NewResponseController(w)}
-	err = joblog.Copy(out, c.read(r.Context(), p, p.config.Pool, joblog.Options{}))
+	err := joblog.Copy(out, c.read(r.Context(), p, p.config.Pool, joblog.Options{}))
 	if err != nil && out.begun {
 		p.config.Logger.WarnContext(r.Context(), "a download was cut off", "job_id", c.Job, "error", err)
 		panic(http.ErrAbortHandler) // so that the browser knows that it is not whole

@@ -40,6 +40,8 @@ type Page struct {
 	hub    *hub
 	slots  chan struct{} // of reads at once
 
+	uploads chan struct{} // of files, under way
+
 	chartCache chartCache
 	routes     []string // patterns of all routes, for tests
 }
@@ -54,6 +56,7 @@ func Mount(mux *http.ServeMux, config Config) *Page {
 	}
 	p := &Page{
 		config: config, mux: mux, rooms: rooms, sql: look.Load(config.Schema), parts: http.NewServeMux(), slots: make(chan struct{}, readsAtOnce),
+		uploads: make(chan struct{}, uploadsAtOnce),
 	}
 	p.hub = newHub(config.Logger)
 	p.get("/", anybody, func(http.ResponseWriter, *http.Request) error { return errNoPage })

@@ -110,7 +110,10 @@ var funcs = template.FuncMap{
 	"class":  stateClass,
 	"join":   strings.Join,
 	"short":  short,
-	"dict":   dict,
+	"flow":   flowPath,
+
+	"statuses": nodeStatusNames,
+	"dict":     dict,
 }
 
 // dict makes a map of pairs, to give a template several things.
@@ -276,7 +279,7 @@ func stateClass(state string) string {
 		return "waits"
 	case "retryable", "errored", "paused", "failed_finishing", "killing", "failed_succeeded", "lost", "late", "parked":
 		return "warns"
-	case "discarded", "failed", "dead", "missed", "refused":
+	case "discarded", "failed", "killed", "dead", "missed", "refused":
 		return "bad"
 	}
 	return "off"

@@ -14,6 +14,8 @@ type room struct {
 var rooms = []room{
 	overviewRoom,
 	jobsRoom,
+	flowsRoom,
+	runsRoom,
 	queuesRoom,
 	accountRoom,
 }

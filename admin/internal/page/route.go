@@ -50,14 +50,23 @@ func (p *Page) get(path string, need need, h handler) { p.route("GET "+path, nee
 func (p *Page) post(path string, need need, h handler) { p.route("POST "+path, need, h) }
 
 func (p *Page) route(pattern string, need need, h handler) {
+	p.handle(pattern, need, func(w http.ResponseWriter, r *http.Request) error {
+		if r.Method == http.MethodPost {
+			r.Body = http.MaxBytesReader(w, r.Body, formBytes)
+			if err := parseForm(r); err != nil {
+				return err
+			}
+		}
+		return h(w, r)
+	})
+}
+
+// handle is route for handlers that read the body themselves.
+func (p *Page) handle(pattern string, need need, h handler) {
 	p.routes = append(p.routes, pattern)
 	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		err := need(r.Context())
-		if err == nil && r.Method == http.MethodPost {
-			r.Body = http.MaxBytesReader(w, r.Body, formBytes)
-			err = parseForm(r)
-		}
 		if err == nil {
 			err = h(w, r)
 		}

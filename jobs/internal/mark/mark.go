@@ -61,9 +61,13 @@ func Of(metadata []byte) *Mark {
 	return m.Mark
 }
 
-// Metadata is a job's metadata that holds the mark.
-func (m Mark) Metadata() ([]byte, error) {
-	b, err := json.Marshal(map[string]Mark{Key: m})
+// Metadata is a job's metadata that holds the mark, and other keys.
+func (m Mark) Metadata(others map[string]string) ([]byte, error) {
+	keys := map[string]any{Key: m}
+	for key, value := range others {
+		keys[key] = value
+	}
+	b, err := json.Marshal(keys)
 	if err != nil {
 		return nil, fmt.Errorf("encode the mark of node %d of run %d: %w", m.Node, m.Run, err)
 	}

@@ -9,7 +9,7 @@ import (
 
 func TestMarkInMetadata(t *testing.T) {
 	t.Parallel()
-	metadata, err := mark.Mark{Run: 7, Node: 3, Try: 1, Retry: &mark.Retry{Backoff: 2}}.Metadata()
+	metadata, err := mark.Mark{Run: 7, Node: 3, Try: 1, Retry: &mark.Retry{Backoff: 2}}.Metadata(map[string]string{"a": "b"})
 	if err != nil {
 		t.Fatal(err)
 	}

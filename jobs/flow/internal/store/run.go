@@ -31,6 +31,7 @@ type Run struct {
 	Format    string          `json:"-"`
 	Followed  bool            `json:"-"`
 	Reason    *string         `json:"reason,omitempty"` // why it is being killed, or ended otherwise than well
+	Trace     *string         `json:"-"`                // what whoever follows it has kept
 }
 
 // Node is a node's row.
@@ -76,6 +77,7 @@ type NewRun struct {
 	Pipeline  int
 	Priority  int
 	Options   []byte
+	Trace     string   // what whoever follows it wants kept; "": nothing
 	Paths     []string // of its nodes
 	Statuses  []string // of its nodes
 }
@@ -104,7 +106,7 @@ func (s *Store) LiveRuns(ctx context.Context, db DB, project int64, flow string)
 // CreateRun stores a run and its nodes.
 func (s *Store) CreateRun(ctx context.Context, tx pgx.Tx, r NewRun) (int64, error) {
 	row, err := one[struct{ ID int64 }](ctx, s, tx, "create_run",
-		r.VersionID, r.Flow, r.Status, r.By, r.Before, r.Pipeline, r.Priority, string(r.Options))
+		r.VersionID, r.Flow, r.Status, r.By, r.Before, r.Pipeline, r.Priority, string(r.Options), r.Trace)
 	if err != nil {
 		return 0, err
 	}

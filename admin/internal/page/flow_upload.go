@@ -1,0 +1,126 @@
+package page
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/jobs/flow"
+)
+
+const (
+	// uploadBytes bounds a zip that comes by a form; flow push takes larger ones.
+	uploadBytes = 256 << 20
+	// uploadTime is how long an upload and what follows may take.
+	uploadTime = 10 * time.Minute
+	// uploadsAtOnce bounds the uploads that are under way.
+	uploadsAtOnce = 2
+)
+
+// upload adds a route that takes a file: the handler reads the body itself.
+func (p *Page) upload(path string, need need, h handler) {
+	p.handle("POST "+path, need, func(w http.ResponseWriter, r *http.Request) error {
+		select {
+		case p.uploads <- struct{}{}:
+			defer func() { <-p.uploads }()
+		default:
+			return &inputError{http.StatusServiceUnavailable, "other uploads are under way; try again in a moment"}
+		}
+		control, until := http.NewResponseController(w), time.Now().Add(uploadTime)
+		if err := errors.Join(control.SetReadDeadline(until), control.SetWriteDeadline(until.Add(time.Minute))); err != nil {
+			return err
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, uploadBytes+formBytes)
+		return h(w, r)
+	})
+}
+
+type pushedPage struct {
+	Project, Fault string
+	Report         *flow.PushReport
+}
+
+// pushProject stores the zip of a form as the next version of a project, whose name is in the path, or in the form before the file.
+func (p *Page) pushProject(w http.ResponseWriter, r *http.Request) error {
+	form, err := r.MultipartReader()
+	if err != nil {
+		return badInput("want a form with a file: %v", err)
+	}
+	project := r.PathValue("project")
+	if project == "" {
+		part, err := form.NextPart()
+		if err != nil || part.FormName() != "project" {
+			return badInput("want the project's name before the file")
+		}
+		name, err := io.ReadAll(io.LimitReader(part, 1000))
+		if err != nil {
+			return uploadFault(err)
+		}
+		project = string(name)
+	}
+	if err := flow.CheckProjectName(project); err != nil {
+		return flowFault(err)
+	}
+	if err := access.Check(r.Context(), access.Admin, project); err != nil { // of a project that there is not, or not to be seen, the same
+		return err
+	}
+	part, err := form.NextPart()
+	if err != nil || part.FormName() != "zip" {
+		return badInput("want a file named zip")
+	}
+	if part.FileName() == "" {
+		return badInput("no file was chosen")
+	}
+	report, err := p.pushPart(r, project, part)
+	if faults, ok := errors.AsType[*flow.FaultsError](err); ok {
+		data := pushedPage{Project: project, Report: report, Fault: fmt.Sprintf("%d faults; nothing was stored", len(faults.Faults))}
+		return p.renderStatus(w, r, http.StatusUnprocessableEntity, "flow_pushed", "Upload of "+project, data)
+	}
+	if err != nil {
+		return flowFault(uploadFault(err))
+	}
+	notes := ""
+	if len(report.Notes) > 0 {
+		notes = fmt.Sprintf(" There are %d notes on it.", len(report.Notes))
+	}
+	return p.done(w, r, "/flows/"+url.PathEscape(project), "Stored version %d of %s: %d flows, %d nodes.%s", report.Version.No, project, len(report.Flows), report.Nodes, notes)
+}
+
+// pushPart has the file on disk while it is read: under no name from the start where the system allows it, so that nothing can be left behind.
+func (p *Page) pushPart(r *http.Request, project string, part *multipart.Part) (_ *flow.PushReport, err error) {
+	file, err := os.CreateTemp("", "pelton-upload-*.zip")
+	if err != nil {
+		return nil, err
+	}
+	unnamed := os.Remove(file.Name()) == nil
+	defer func() {
+		err = errors.Join(err, file.Close())
+		if !unnamed {
+			err = errors.Join(err, os.Remove(file.Name()))
+		}
+	}()
+	size, err := io.Copy(file, io.LimitReader(part, uploadBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if size > uploadBytes {
+		return nil, &http.MaxBytesError{Limit: uploadBytes}
+	}
+	return p.config.Flows.PushZip(r.Context(), project, file, size)
+}
+
+func uploadFault(err error) error {
+	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return &inputError{http.StatusRequestEntityTooLarge, fmt.Sprintf("the file has more than %s; push it by the command line: pelton flow push", byteCount(min(tooLarge.Limit, uploadBytes)))}
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, multipart.ErrMessageTooLarge) {
+		return badInput("the upload broke off")
+	}
+	return err
+}
