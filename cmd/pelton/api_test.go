@@ -53,6 +53,7 @@ var operations = map[string]string{
 var notYet = []string{
 	"alert *",
 	"secret *",
+	"job erase",
 }
 
 // local are commands that cannot be done from afar, and why.
