@@ -41,7 +41,7 @@ func (p *Page) mountLog() {
 }
 
 // logChoice says which part of which log, and how it is read.
-type logChoice struct {
+type logChoice struct { //nolint:recvcheck // parse fills it, nothing else changes it
 	Job     int64
 	Run     int32
 	Streams string // some of o, e, l, p
@@ -71,15 +71,15 @@ func parseLogChoice(r *http.Request) (c logChoice, err error) {
 	if c.Job, err = pathID(r, "id"); err != nil {
 		return c, err
 	}
-	return c, c.parse(r)
+	return c.parse(r)
 }
 
 // parse reads all but the job.
-func (c *logChoice) parse(r *http.Request) error {
+func (c logChoice) parse(r *http.Request) (logChoice, error) {
 	query := r.URL.Query()
 	run, err := strconv.ParseInt(query.Get("run"), 10, 32)
 	if query.Get("run") != "" && (err != nil || run < 1) {
-		return badInput("%q is no number of a run", query.Get("run"))
+		return c, badInput("%q is no number of a run", query.Get("run"))
 	}
 	c.Run = int32(max(run, 1)) //nolint:gosec // parsed as 32 bits
 	c.Streams, c.Charset = query.Get("stream"), query.Get("charset")
@@ -87,15 +87,15 @@ func (c *logChoice) parse(r *http.Request) error {
 		c.Streams = usualStreams
 	}
 	if strings.Trim(c.Streams, "oelp") != "" || len(c.Streams) > 4 {
-		return badInput("stream %q: want some of o, e, l and p", c.Streams)
+		return c, badInput("stream %q: want some of o, e, l and p", c.Streams)
 	}
 	if c.Charset == "" {
 		c.Charset = charsets[0]
 	}
 	if !slices.Contains(charsets, c.Charset) {
-		return badInput("charset %q: want one of %s", c.Charset, strings.Join(charsets, ", "))
+		return c, badInput("charset %q: want one of %s", c.Charset, strings.Join(charsets, ", "))
 	}
-	return nil
+	return c, nil
 }
 
 // address is a path below the log's with the choice, and further pairs of names and values.
