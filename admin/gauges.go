@@ -2,6 +2,8 @@ package admin
 
 import (
 	"errors"
+	"sync"
+	"time"
 
 	"github.com/peltonq/pelton/admin/internal/page"
 )
@@ -9,8 +11,56 @@ import (
 // errNoReading says that the database could not be read.
 var errNoReading = errors.New("the database did not answer in time")
 
-// queueGauges is what the last reading of the database says of queues; it is at most as old as a scrape's.
+// staleFor is how many times as long as a reading is kept pages may show it while a new one is made: a reading of a long line takes longer than a
+// page may.
+const staleFor = 12
+
+// pageGauges is what pages show of the last reading.
+type pageGauges struct {
+	mu      sync.Mutex
+	at      time.Time // of the reading
+	gauges  page.Gauges
+	reading bool
+	running sync.WaitGroup // a reading in the background
+}
+
+// queueGauges is what the last reading of the database says of queues. One that is older than a scrape's would be is shown once more, while a new one
+// is made.
 func (m *Metrics) queueGauges() (page.Gauges, error) {
+	p := &m.shown
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	age := time.Since(p.at)
+	switch {
+	case age < m.keep:
+	case age < staleFor*m.keep:
+		if !p.reading {
+			p.reading = true
+			p.running.Go(m.readInBackground)
+		}
+	default:
+		gauges, err := m.readGauges()
+		if err != nil {
+			return page.Gauges{}, err
+		}
+		p.gauges, p.at = gauges, time.Now()
+	}
+	return p.gauges, nil
+}
+
+func (m *Metrics) readInBackground() {
+	gauges, err := m.readGauges()
+	p := &m.shown
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reading = false
+	if err == nil { // else the next ones try, and in the end it is too old
+		p.gauges, p.at = gauges, time.Now()
+	}
+}
+
+// readGauges reads them, or takes what was read for a scrape.
+func (m *Metrics) readGauges() (page.Gauges, error) {
 	families, err := m.gauges.Gather()
 	if err != nil {
 		return page.Gauges{}, err

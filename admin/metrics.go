@@ -58,6 +58,8 @@ func (c MetricsConfig) withDefaults() MetricsConfig {
 type Metrics struct {
 	registry *prometheus.Registry
 	gauges   *prometheus.Registry // of those about the database alone, for the page
+	shown    pageGauges
+	keep     time.Duration
 	labels   *pairs
 
 	enqueued *children[pair, prometheus.Counter]
@@ -100,7 +102,7 @@ func NewMetrics(pool *pgxpool.Pool, config MetricsConfig) (*Metrics, error) {
 	if err := schema.CheckName(config.Schema); err != nil {
 		return nil, err
 	}
-	m := &Metrics{registry: prometheus.NewRegistry(), labels: newPairs(), lost: newLost(pool, config)}
+	m := &Metrics{registry: prometheus.NewRegistry(), labels: newPairs(), keep: config.Keep, lost: newLost(pool, config)}
 	c := newCollector(pool, config)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), c, m.lost, poolStats{pool})
 	m.gauges = prometheus.NewRegistry()
@@ -194,7 +196,10 @@ func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 func (m *Metrics) Start(ctx context.Context) { m.lost.start(ctx) }
 
 // Stop ends what Start began, and waits for it.
-func (m *Metrics) Stop() { m.lost.stop() }
+func (m *Metrics) Stop() {
+	m.lost.stop()
+	m.shown.running.Wait()
+}
 
 // Enqueued is called by a client.
 func (m *Metrics) Enqueued(queue, kind string, n int) {

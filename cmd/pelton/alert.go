@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -67,9 +68,7 @@ func (s *alertSettings) work(a *app, config *jobs.Config) error {
 		config.Workers = jobs.NewWorkers()
 	}
 	queues := map[string]jobs.QueueConfig{s.file.Queue: {MaxWorkers: alertSlots}}
-	for name, q := range config.Queues {
-		queues[name] = q
-	}
+	maps.Copy(queues, config.Queues)
 	config.Queues = queues
 	return jobs.AddWorkerSafely(config.Workers, worker)
 }

@@ -43,33 +43,33 @@ func (e *InvalidOptionsError) Error() string { return e.Err.Error() }
 func (e *InvalidOptionsError) Unwrap() error { return e.Err }
 
 // Faults are the single faults, by the names of their fields in JSON.
-func (e *InvalidOptionsError) Faults() []OptionFault {
-	var faults []OptionFault
+func (e *InvalidOptionsError) Faults() []OptionError {
+	var faults []OptionError
 	var add func(err error)
 	add = func(err error) {
-		if many, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // what errors.Join made
+		if many, ok := err.(interface{ Unwrap() []error }); ok {
 			for _, one := range many.Unwrap() {
 				add(one)
 			}
 			return
 		}
-		if fault, ok := errors.AsType[*OptionFault](err); ok {
+		if fault, ok := errors.AsType[*OptionError](err); ok {
 			faults = append(faults, *fault)
 			return
 		}
-		faults = append(faults, OptionFault{Reason: err.Error()})
+		faults = append(faults, OptionError{Reason: err.Error()})
 	}
 	add(e.Err)
 	return faults
 }
 
-// OptionFault is one thing that is wrong with an option.
-type OptionFault struct {
+// OptionError is one thing that is wrong with an option.
+type OptionError struct {
 	Field  string `json:"field"` // of Options, as JSON names it
 	Reason string `json:"reason"`
 }
 
-func (e *OptionFault) Error() string { return e.Reason }
+func (e *OptionError) Error() string { return e.Reason }
 
 // Concurrent says what becomes of a new run while others of its flow have not ended.
 type Concurrent string
@@ -187,7 +187,7 @@ func (o *Options) nodeFaults(g *graph.Flow) []error {
 	}
 	node := func(field, what, path string) {
 		if reason := noNode(g, known, path); reason != "" {
-			faults = append(faults, &OptionFault{field, what + ": " + reason})
+			faults = append(faults, &OptionError{field, what + ": " + reason})
 		}
 	}
 	for path := range o.NodeParams {
@@ -201,7 +201,7 @@ func (o *Options) nodeFaults(g *graph.Flow) []error {
 			node("slas", "SLA", s.Node)
 		}
 		if i := g.Find(s.Node); i >= 0 && g.Nodes[i].Type == graph.TypeFlow {
-			faults = append(faults, &OptionFault{"slas", fmt.Sprintf("SLA of %q, an embedded flow: want one of the run, or of a node that is a job", s.Node)})
+			faults = append(faults, &OptionError{"slas", fmt.Sprintf("SLA of %q, an embedded flow: want one of the run, or of a node that is a job", s.Node)})
 		}
 	}
 	return faults
@@ -211,7 +211,7 @@ func (o *Options) nodeFaults(g *graph.Flow) []error {
 func (o *Options) faults() []error {
 	var faults []error
 	fault := func(field, format string, args ...any) {
-		faults = append(faults, &OptionFault{field, fmt.Sprintf(format, args...)})
+		faults = append(faults, &OptionError{field, fmt.Sprintf(format, args...)})
 	}
 	size := 0
 	check := func(field, where string, params map[string]string) {

@@ -37,12 +37,33 @@ func furnish(s *pagetest.Site) []shot {
 	s.WaitState(again, rivertype.JobStateRetryable)
 	s.WaitState(runs, rivertype.JobStateRunning)
 	s.Exec(`SELECT pelton.pause_queue('reports', 'alice')`)
+	furnishSchedules(s)
 	job := func(id int64, rest string) string { return fmt.Sprintf("/jobs/%d%s", id, rest) }
 	return []shot{
-		{"overview", "/"}, {"overview-day", "/?window=day"}, {"jobs", "/jobs"}, {"jobs-none", "/jobs?kind=nothing&state=completed"}, {"job", job(good, "")},
-		{"job-failed", job(dead, "")}, {"job-retryable", job(again, "")}, {"job-scheduled", job(later, "")}, {"job-running", job(runs, "")},
-		{"job-delete", job(good, "/delete")}, {"log", job(good, "/log")}, {"log-search", job(good, "/log?q=file+1")}, {"queues", "/queues"},
-		{"not-found", "/nothing"}, {"account", "/account"},
+		{"overview", "/"},
+		{"overview-day", "/?window=day"},
+		{"jobs", "/jobs"},
+		{"jobs-none", "/jobs?kind=nothing&state=completed"},
+		{"job", job(good, "")},
+		{"job-failed", job(dead, "")},
+		{"job-retryable", job(again, "")},
+		{"job-scheduled", job(later, "")},
+		{"job-running", job(runs, "")},
+		{"job-delete", job(good, "/delete")},
+		{"log", job(good, "/log")},
+		{"log-search", job(good, "/log?q=file+1")},
+		{"queues", "/queues"},
+		{"dead", "/dead"},
+		{"letter", fmt.Sprintf("/dead/%d", dead)},
+		{"executors", "/executors"},
+		{"executor", "/executors/1"},
+		{"audit", "/audit"},
+		{"schedules", "/schedules"},
+		{"schedule", "/schedules/team%2Fnightly"},
+		{"schedule-new", "/schedule/new"},
+		{"schedule-edit", "/schedules/team%2Fnightly/edit"},
+		{"not-found", "/nothing"},
+		{"account", "/account"},
 	}
 }
 
@@ -87,7 +108,7 @@ func TestJobInABrowser(t *testing.T) {
 	b.WaitFor("#now", "running")
 	b.WaitFor(".log", "step 3")
 	b.ClickText("Cancel")
-	b.WaitFor(".flash", "told to end")
+	b.WaitFor(".flash", "The job")
 	b.WaitFor("#now", "cancelled")
 	b.WaitFor(".log", "step 1")
 	b.Go(fmt.Sprintf("/jobs/%d", id))

@@ -45,13 +45,6 @@ func (d *decoder) decode(data []byte, pos int64) []byte {
 	return convert(d.charset, data[:whole])
 }
 
-// end is what is left when nothing more comes.
-func (d *decoder) end() []byte {
-	rest := d.rest
-	d.rest, d.begun = nil, false
-	return convert(d.charset, rest)
-}
-
 func convert(charset string, data []byte) []byte {
 	var e encoding.Encoding
 	switch charset {

@@ -25,7 +25,7 @@ import (
 )
 
 // flowNodesShown is how many nodes of a flow a page lists.
-const flowNodesShown = 100
+const flowNodesShown = 50
 
 type flowPage struct {
 	Project  string

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -158,8 +159,8 @@ type flowLine struct {
 // Strip are a flow's last runs, the oldest first.
 func (f flowLine) Strip() []stripRun {
 	list := make([]stripRun, 0, len(f.Runs))
-	for i := len(f.Runs) - 1; i >= 0; i-- {
-		list = append(list, stripRun{f.Runs[i], f.Statuses[i]})
+	for i, id := range slices.Backward(f.Runs) {
+		list = append(list, stripRun{id, f.Statuses[i]})
 	}
 	return list
 }

@@ -174,3 +174,18 @@ func TestVisible(t *testing.T) {
 		}
 	}
 }
+
+// A read that takes too long gives a page that says so.
+func TestTooLong(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{})
+	tx, err := s.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(t.Context()) }()
+	if _, err := tx.Exec(t.Context(), `LOCK TABLE pelton.queue IN ACCESS EXCLUSIVE MODE`); err != nil {
+		t.Fatal(err)
+	}
+	s.As("viewer").Want(503, "/queues", "That took too long", "Ask for less")
+}

@@ -130,7 +130,7 @@ func (v jobView) LogRun() int32 {
 
 // Ended tells whether the job has ended.
 func (v jobView) Ended() bool {
-	return slices.Contains([]string{"completed", "cancelled", "discarded"}, v.State)
+	return ended(v.State)
 }
 
 // CanRetry tells whether a retry would do something.

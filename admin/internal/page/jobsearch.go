@@ -137,16 +137,18 @@ type found struct {
 
 // statement is that for the states that are asked for.
 func (f jobFilter) statement() string {
-	waiting := func(s string) bool {
-		return s == string(rivertype.JobStateRunning) || s == string(rivertype.JobStateScheduled) || s == string(rivertype.JobStateRetryable) || s == string(rivertype.JobStatePending)
-	}
 	switch {
 	case len(f.States) == 0 || len(f.States) == len(jobStates()):
 		return "find_jobs"
-	case !slices.ContainsFunc(f.States, func(s string) bool { return !waiting(s) }):
+	case !slices.ContainsFunc(f.States, ended):
 		return "find_waiting_jobs"
 	}
 	return "find_jobs_by_state"
+}
+
+// ended tells whether jobs in a state have ended.
+func ended(state string) bool {
+	return state == string(rivertype.JobStateCompleted) || state == string(rivertype.JobStateCancelled) || state == string(rivertype.JobStateDiscarded)
 }
 
 // easy tells whether every job matches, so that as many as are wanted are found at once.
@@ -163,18 +165,27 @@ func (p *Page) findJobs(ctx context.Context, f jobFilter) (found, error) {
 	}
 	result := found{From: high}
 	piece := firstPiece
+	statement := f.statement()
+	whole := f.easy() || statement == "find_waiting_jobs" // needs no pieces, unless it takes too long
 	for began := time.Now(); result.From > low && len(result.IDs) < jobsShown; {
 		if time.Since(began) > searchTime {
 			break
 		}
 		from := max(low, result.From-int64(piece/time.Second)<<idBits)
-		if f.easy() {
+		if whole {
 			from = low
 		}
 		start := time.Now()
-		ids, err := p.findPiece(ctx, f, from, result.From, jobsShown-len(result.IDs))
+		ids, err := p.findPiece(ctx, f, statement, from, result.From, jobsShown-len(result.IDs))
 		if tookTooLong(err) && ctx.Err() == nil && piece > shortestPiece && from < result.From-1<<idBits {
-			piece = max(piece/16, shortestPiece)
+			if whole {
+				whole = false
+				if slices.Contains(f.States, string(rivertype.JobStateAvailable)) {
+					statement = "find_jobs_by_state" // the line is too long to be read for a page
+				}
+			} else {
+				piece = max(piece/16, shortestPiece)
+			}
 			continue
 		}
 		if err != nil {
@@ -210,12 +221,11 @@ func (p *Page) bounds(ctx context.Context, f jobFilter) (low, high int64, err er
 	return low, high, err
 }
 
-func (p *Page) findPiece(ctx context.Context, f jobFilter, from, to int64, limit int) (ids []int64, err error) {
+func (p *Page) findPiece(ctx context.Context, f jobFilter, statement string, from, to int64, limit int) (ids []int64, err error) {
 	args := []any{pgx.QueryExecModeExec, from, to, texts(f.Kinds), texts(f.Queues), texts(f.Tags), (*string)(nil), int32(limit)}
 	if f.Text != "" {
 		args[6] = &f.Text
 	}
-	statement := f.statement()
 	if statement != "find_jobs" {
 		args = append(args, f.States)
 	}

@@ -41,7 +41,7 @@ func (p *Page) mountLog() {
 }
 
 // logChoice says which part of which log, and how it is read.
-type logChoice struct {
+type logChoice struct { //nolint:recvcheck // parse fills it, nothing else changes it
 	Job     int64
 	Run     int32
 	Streams string // some of o, e, l, p
@@ -71,15 +71,15 @@ func parseLogChoice(r *http.Request) (c logChoice, err error) {
 	if c.Job, err = pathID(r, "id"); err != nil {
 		return c, err
 	}
-	return c, c.parse(r)
+	return c.parse(r)
 }
 
 // parse reads all but the job.
-func (c *logChoice) parse(r *http.Request) error {
+func (c logChoice) parse(r *http.Request) (logChoice, error) {
 	query := r.URL.Query()
 	run, err := strconv.ParseInt(query.Get("run"), 10, 32)
 	if query.Get("run") != "" && (err != nil || run < 1) {
-		return badInput("%q is no number of a run", query.Get("run"))
+		return c, badInput("%q is no number of a run", query.Get("run"))
 	}
 	c.Run = int32(max(run, 1)) //nolint:gosec // parsed as 32 bits
 	c.Streams, c.Charset = query.Get("stream"), query.Get("charset")
@@ -87,15 +87,15 @@ func (c *logChoice) parse(r *http.Request) error {
 		c.Streams = usualStreams
 	}
 	if strings.Trim(c.Streams, "oelp") != "" || len(c.Streams) > 4 {
-		return badInput("stream %q: want some of o, e, l and p", c.Streams)
+		return c, badInput("stream %q: want some of o, e, l and p", c.Streams)
 	}
 	if c.Charset == "" {
 		c.Charset = charsets[0]
 	}
 	if !slices.Contains(charsets, c.Charset) {
-		return badInput("charset %q: want one of %s", c.Charset, strings.Join(charsets, ", "))
+		return c, badInput("charset %q: want one of %s", c.Charset, strings.Join(charsets, ", "))
 	}
-	return nil
+	return c, nil
 }
 
 // address is a path below the log's with the choice, and further pairs of names and values.
@@ -126,6 +126,7 @@ type logView struct {
 	HTML   template.HTML
 	Follow string // where more comes from; empty: the run has ended
 	Empty  bool
+	Tail   bool  // it is the end
 	First  int64 // ids of the first and the last chunk
 	Last   int64
 	More   bool // there is more after it
@@ -242,6 +243,7 @@ func (p *Page) logEnd(ctx context.Context, tx pgx.Tx, c logChoice, size int) (lo
 		}
 		v.Before = before != 0
 	}
+	v.Tail = !v.More
 	if !ended && !v.More {
 		v.Follow = c.address("/follow", "after", strconv.FormatInt(v.Last, 10))
 	}
@@ -273,7 +275,7 @@ type logPage struct {
 }
 
 // Runs are the numbers of the runs that have a log, the newest first.
-func (v logPage) Runs() []int {
+func (v *logPage) Runs() []int {
 	var runs []int
 	for _, s := range v.Sizes {
 		if !slices.Contains(runs, s.Run) {
@@ -285,12 +287,12 @@ func (v logPage) Runs() []int {
 }
 
 // Printed is what the run has printed in all, and Stored what is kept of it.
-func (v logPage) Printed() (n int64) { return v.size(func(s joblog.Size) int64 { return s.Printed }) }
+func (v *logPage) Printed() (n int64) { return v.size(func(s joblog.Size) int64 { return s.Printed }) }
 
 // Stored is what is kept.
-func (v logPage) Stored() (n int64) { return v.size(func(s joblog.Size) int64 { return s.Stored }) }
+func (v *logPage) Stored() (n int64) { return v.size(func(s joblog.Size) int64 { return s.Stored }) }
 
-func (v logPage) size(of func(joblog.Size) int64) (n int64) {
+func (v *logPage) size(of func(joblog.Size) int64) (n int64) {
 	for _, s := range v.Sizes {
 		if s.Run == int(v.Run) && strings.Contains(v.Streams, s.Stream) {
 			n += of(s)
@@ -300,7 +302,7 @@ func (v logPage) size(of func(joblog.Size) int64) (n int64) {
 }
 
 // Part is the part of the log that is shown.
-func (v logPage) Part() logView { return v.logView }
+func (v *logPage) Part() logView { return v.logView }
 
 func (p *Page) showLog(w http.ResponseWriter, r *http.Request) error {
 	c, err := parseLogChoice(r)
@@ -360,7 +362,7 @@ func (p *Page) showChosenLog(w http.ResponseWriter, r *http.Request, c logChoice
 	if v.More {
 		v.Next = c.address("", "after", strconv.FormatInt(v.Last, 10))
 	}
-	return p.render(w, r, "log", fmt.Sprintf("Log of job %d, run %d", c.Job, c.Run), v)
+	return p.render(w, r, "log", fmt.Sprintf("Log of job %d, run %d", c.Job, c.Run), &v)
 }
 
 func chunkID(query url.Values, name string) (int64, error) {

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	nodesShown = 100 // in a page's table
+	nodesShown = 50  // in a page's table
 	barsShown  = 100 // in a page's chart
 )
 
@@ -57,9 +57,17 @@ type statusWord struct{ letter, status, class, sign string }
 
 // statusWords are all statuses that nodes have. The signs are those of the style sheet.
 var statusWords = []statusWord{
-	{"r", "READY", "", ""}, {"d", "DISABLED", "off", "\u2013"}, {"q", "QUEUED", "waits", "\u22ef"}, {"R", "RUNNING", "runs", "\u25b6"}, {"k", "KILLING", "warns", "!"},
-	{"s", "SUCCEEDED", "good", "\u2713"}, {"f", "FAILED_SUCCEEDED", "good", "\u2713"}, {"p", "SKIPPED", "off", "\u2013"}, {"F", "FAILED", "bad", "\u2715"},
-	{"K", "KILLED", "bad", "\u2715"}, {"c", "CANCELLED", "off", "\u25cb"},
+	{"r", "READY", "", ""},
+	{"d", "DISABLED", "off", "\u2013"},
+	{"q", "QUEUED", "waits", "\u22ef"},
+	{"R", "RUNNING", "runs", "\u25b6"},
+	{"k", "KILLING", "warns", "!"},
+	{"s", "SUCCEEDED", "good", "\u2713"},
+	{"f", "FAILED_SUCCEEDED", "good", "\u2713"},
+	{"p", "SKIPPED", "off", "\u2013"},
+	{"F", "FAILED", "bad", "\u2715"},
+	{"K", "KILLED", "bad", "\u2715"},
+	{"c", "CANCELLED", "off", "\u25cb"},
 }
 
 // statusTable is statusWords for the script.
@@ -337,7 +345,7 @@ func (p *Page) runPart(r *http.Request, q part, load func(ctx context.Context, t
 	}
 	err = p.read(r.Context(), func(ctx context.Context, tx pgx.Tx) error {
 		list, err := sqlfile.Rows(ctx, p.sql, tx, pgx.RowTo[string], "flow_run_project", id)
-		if err == nil && (len(list) == 0 || !actor(r.Context()).May(access.Viewer, list[0])) {
+		if err == nil && (len(list) == 0 || !actor(ctx).May(access.Viewer, list[0])) {
 			err = noRun(id)
 		}
 		return err

@@ -4,15 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/internal/sqlfile"
-	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
 )
 
@@ -32,15 +33,10 @@ type nodeRow struct {
 
 // attempt is a run of a job of a node.
 type attempt struct {
-	Job int64
-	jobs.JobRun
+	jobRun
 
+	Job  int64
 	Here bool // its log is shown
-}
-
-// Took is how long it ran.
-func (a attempt) Took() string {
-	return runLine{StartedAt: a.StartedAt, EndedAt: a.EndedAt}.Took()
 }
 
 type nodePage struct {
@@ -60,13 +56,36 @@ type nodePage struct {
 	Ended        bool
 }
 
+// Reason is the node's, if the explanation says something else.
+func (d *nodePage) Reason() string {
+	if r := d.Node.Reason; r != nil && *r != d.Explanation.Why {
+		return *r
+	}
+	return ""
+}
+
+// Own are the parameters that people gave, and Engine those that the engine adds.
+func (d *nodePage) Own() []flow.Param { return d.params(false) }
+
+// Engine are those that the engine adds.
+func (d *nodePage) Engine() []flow.Param { return d.params(true) }
+
+func (d *nodePage) params(engine bool) (list []flow.Param) {
+	for _, p := range d.Explanation.Params {
+		if strings.HasPrefix(p.Name, "azkaban.") == engine && len(list) < paramsShown {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
 // seenNode reads the run and the node that a request means.
 func (p *Page) seenNode(r *http.Request) (run runRow, node nodeRow, err error) {
 	if run, err = p.seenRun(r); err != nil {
 		return run, node, err
 	}
-	no, err := strconv.ParseInt(r.PathValue("no"), 10, 32)
-	if err != nil || no < 0 {
+	no, err := pathID(r, "no")
+	if err != nil || no > math.MaxInt32 {
 		return run, node, notFound("run %d has no node number %s", run.ID, r.PathValue("no"))
 	}
 	err = p.read(r.Context(), func(ctx context.Context, tx pgx.Tx) error {
@@ -90,7 +109,7 @@ func (p *Page) showNode(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := p.limit(r.Context())
 	defer cancel()
-	data := nodePage{Run: run, Node: node, MayAct: actor(r.Context()).May(access.Operator, run.Project), Ended: !run.Live()}
+	data := &nodePage{Run: run, Node: node, MayAct: actor(r.Context()).May(access.Operator, run.Project), Ended: !run.Live()}
 	if node.Outputs != nil {
 		data.Outputs = json.RawMessage(*node.Outputs)
 	}
@@ -107,11 +126,14 @@ func (p *Page) showNode(w http.ResponseWriter, r *http.Request) error {
 	if data.Explanation, err = p.config.Flows.Explain(ctx, run.ID, node.Path); err != nil {
 		return flowFault(err)
 	}
-	data.Explanation.Params = data.Explanation.Params[:min(len(data.Explanation.Params), paramsShown)]
-	if data.Attempts, data.MoreAttempts, err = p.attempts(ctx, node); err != nil {
+	err = p.read(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		data.Attempts, data.MoreAttempts, err = p.attempts(ctx, tx, node)
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	if err := p.addLog(r, &data); err != nil {
+	if err := p.addLog(r, data); err != nil {
 		return err
 	}
 	return p.render(w, r, "node", node.Path, data)
@@ -135,20 +157,24 @@ func (d *nodePage) describe(graph *flow.Graph, no int) {
 }
 
 // attempts are the runs of a node's jobs, the newest first.
-func (p *Page) attempts(ctx context.Context, node nodeRow) (list []attempt, more bool, err error) {
+func (p *Page) attempts(ctx context.Context, tx pgx.Tx, node nodeRow) (list []attempt, more bool, err error) {
 	if node.JobID == nil {
 		return nil, false, nil
 	}
 	for _, id := range slices.Backward(append(slices.Clone(node.Jobs), *node.JobID)) {
-		runs, err := p.config.Jobs.JobRuns(ctx, id)
+		state := ""
+		if id == *node.JobID && node.EndedAt == nil {
+			state = "running" // it may be
+		}
+		runs, err := p.jobRuns(ctx, tx, id, math.MaxInt32, attemptsShown-len(list)+1, state)
 		if err != nil {
 			return nil, false, err
 		}
-		for _, run := range slices.Backward(runs) {
-			if len(list) == attemptsShown {
-				return list, true, nil
-			}
-			list = append(list, attempt{Job: id, JobRun: run})
+		for _, run := range runs {
+			list = append(list, attempt{run, id, false})
+		}
+		if len(list) > attemptsShown {
+			return list[:attemptsShown], true, nil
 		}
 	}
 	return list, false, nil
@@ -156,7 +182,7 @@ func (p *Page) attempts(ctx context.Context, node nodeRow) (list []attempt, more
 
 // log is the log that a request for a node means; of none (Job 0) it is the newest.
 func (n nodeRow) log(r *http.Request, run runRow) (c logChoice, err error) {
-	if err := c.parse(r); err != nil {
+	if c, err = c.parse(r); err != nil {
 		return c, err
 	}
 	c.base = fmt.Sprintf("%s/nodes/%d/log", run.Where(), n.No)
@@ -179,8 +205,8 @@ func (p *Page) addLog(r *http.Request, data *nodePage) error {
 	}
 	for i := range data.Attempts {
 		a := &data.Attempts[i]
-		if c.Job == 0 && a.StartedAt != nil || a.Job == c.Job && a.Run == int(c.Run) {
-			c.Job, c.Run, a.Here = a.Job, int32(a.Run), true //nolint:gosec // the database's int
+		if c.Job == 0 && a.StartedAt != nil || a.Job == c.Job && a.Run == c.Run {
+			c.Job, c.Run, a.Here = a.Job, a.Run, true
 			break
 		}
 	}

@@ -55,12 +55,13 @@
   addEventListener("pagehide", () => { stream?.close(); stream = null; });
   addEventListener("pageshow", listen);
 
+  for (const log of document.querySelectorAll("[data-tail]")) log.scrollTop = log.scrollHeight;
+
   // A log that is followed: pieces of HTML are added at the end. The reader who has scrolled up stays there.
   for (const log of document.querySelectorAll("[data-follow]")) {
     const follow = new EventSource(log.dataset.follow);
     mark(log, "live");
     let bytes = 0;
-    log.scrollTop = log.scrollHeight;
     follow.addEventListener("more", (event) => {
       const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 40;
       log.insertAdjacentHTML("beforeend", event.data);

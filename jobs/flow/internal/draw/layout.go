@@ -81,7 +81,7 @@ func width(text string, size float64) int {
 		case strings.ContainsRune("mwMW@%\u2026", r):
 			w += 0.9
 		case r >= 0x1100 && unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana) || r >= 0x1f000:
-			w += 1
+			w++
 		case unicode.IsUpper(r):
 			w += 0.7
 		default:

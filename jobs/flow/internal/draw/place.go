@@ -3,6 +3,7 @@ package draw
 import (
 	"context"
 	"math"
+	"slices"
 )
 
 // Distances, in pixels.
@@ -38,8 +39,8 @@ func (g *layers) place(ctx context.Context) error {
 				g.straighten(row, up)
 			}
 		} else {
-			for r := len(g.rows) - 1; r >= 0; r-- {
-				g.straighten(g.rows[r], down)
+			for _, row := range slices.Backward(g.rows) {
+				g.straighten(row, down)
 			}
 		}
 	}
@@ -186,7 +187,7 @@ func (g *layers) follow(from, to int, tops, bottoms []int, middle func(int) int,
 			return
 		}
 		for _, next := range t.down[1:] {
-			g.follow(to, next, tops, bottoms, middle, faint, line[:len(line):len(line)])
+			g.follow(to, next, tops, bottoms, middle, faint, slices.Clip(line))
 		}
 		from, to = to, t.down[0]
 	}
