@@ -30,6 +30,15 @@ var operations = map[string]string{
 	"partitions maintain": "partitions-maintain",
 	"audit list":          "audit-list",
 	"executor list":       "executors-list",
+	"user add":            "users-add",
+	"user list":           "users-list",
+	"user set-password":   "users-set-password",
+	"user disable":        "users-disable",
+	"user enable":         "users-enable",
+	"user role":           "users-set-role",
+	"token create":        "tokens-create",
+	"token list":          "tokens-list",
+	"token revoke":        "tokens-revoke",
 	"flow push":           "flows-push", "flow list": "flows-list", "flow versions": "flows-versions", "flow graph": "flows-graph",
 	"flow run": "runs-start", "flow runs": "runs-list", "flow show": "runs-get", "flow why": "runs-why", "flow logs": "runs-log",
 	"flow kill": "runs-kill", "flow pause": "runs-pause", "flow resume": "runs-resume", "flow retry": "runs-retry", "flow rerun": "runs-rerun",
@@ -42,10 +51,9 @@ var operations = map[string]string{
 
 // notYet are commands whose operations are still to come. It ends empty.
 var notYet = []string{
-	"user *",
-	"token *",
 	"alert *",
 	"secret *",
+	"job erase",
 }
 
 // local are commands that cannot be done from afar, and why.

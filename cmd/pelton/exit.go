@@ -85,6 +85,7 @@ func exitCode(err error) int {
 		queue    *jobs.QueueNameError
 		conflict *jobs.UniqueConflictError
 		node     *jobs.FlowNodeError
+		erase    *jobs.EraseError
 		version  *schema.VersionError
 		connect  *pgconn.ConnectError
 		answered *pgconn.PgError
@@ -99,7 +100,7 @@ func exitCode(err error) int {
 	case errors.Is(err, rivertype.ErrNotFound), errors.Is(err, flow.ErrNotFound), errors.Is(err, secret.ErrNotFound), errors.Is(err, access.ErrNotFound), errors.Is(err, periodic.ErrNotFound),
 		errors.Is(err, alert.ErrNotFound):
 		return exitNotFound
-	case errors.Is(err, rivertype.ErrJobRunning), errors.As(err, &conflict), errors.As(err, &node), errors.As(err, &refused):
+	case errors.Is(err, rivertype.ErrJobRunning), errors.As(err, &conflict), errors.As(err, &node), errors.As(err, &erase), errors.As(err, &refused):
 		return exitRefused
 	case errors.As(err, &version):
 		return exitSchema

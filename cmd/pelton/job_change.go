@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/riverqueue/river/rivertype"
 	"github.com/spf13/cobra"
+
+	"github.com/peltonq/pelton/jobs"
 
 	"github.com/peltonq/pelton/admin/document"
 )
@@ -83,4 +86,76 @@ func (a *app) jobDelete() *cobra.Command {
 		func(ctx context.Context, db database, id int64) (*rivertype.JobRow, error) {
 			return db.client.JobDelete(ctx, id)
 		})
+}
+
+// notErased is what an erase cannot reach.
+const notErased = "not erased: backups, WAL and replicas until they are gone; other jobs and outputs that were made of the same data; mails that were sent"
+
+func (a *app) jobErase() *cobra.Command {
+	return &cobra.Command{
+		Use: "erase ID...", Short: "Blank what ended jobs held, for privacy: args, outputs, errors, logs", Args: arguments(cobra.MinimumNArgs(1)),
+		Long: `Blank what jobs that have ended held, in all places: args, tags, metadata, unique keys, outputs, errors with their traces, logs, dead letters;
+of a flow's node also its outputs and its run's parameters. Ids, kinds, queues, times and outcomes stay. It cannot be undone, and an erased job
+does not run again. One that has not ended is refused: cancel it first.`,
+		RunE: brief(func(ctx context.Context, args []string) error {
+			ids, err := parseIDs(args)
+			if err != nil {
+				return err
+			}
+			return a.withClient(ctx, func(ctx context.Context, db database) error {
+				var faults []error
+				erased := false
+				for _, id := range ids {
+					done, err := db.client.JobErase(ctx, id)
+					if err == nil {
+						erased = true
+						err = a.document(erasedJSON{id, done}, func(w io.Writer) { fmt.Fprintf(w, "job %d %s\n", id, erasedText(done)) })
+					}
+					if err != nil {
+						faults = append(faults, err)
+					}
+				}
+				if erased && !a.json {
+					fmt.Fprintln(a.stderr, notErased)
+				}
+				return errors.Join(faults...)
+			})
+		}),
+	}
+}
+
+type erasedJSON struct {
+	ID int64 `json:"id"`
+	*jobs.Erased
+}
+
+// erasedText says what was blanked.
+func erasedText(done *jobs.Erased) string {
+	if !done.Changed {
+		return "held nothing any more"
+	}
+	text := "is erased"
+	if len(done.Jobs) > 1 {
+		text += fmt.Sprintf(", with jobs %d by redrives", done.Jobs[1:])
+	}
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		what string
+	}{
+		{done.Attempts, "runs"},
+		{done.LogChunks, "pieces of log"},
+		{done.DeadLetters, "dead letters"},
+		{done.Nodes, "nodes of flows"},
+		{done.Runs, "runs of flows, which cannot be retried"},
+		{done.Answers, "answers of the API"},
+	} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
+		}
+	}
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	return text
 }

@@ -282,3 +282,30 @@ func TestPartitions(t *testing.T) {
 		t.Errorf("report for people: %q", out)
 	}
 }
+
+func TestJobErase(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	id := s.enqueue("mail", "--args", `{"to":"jane@example.com"}`, "--tag", "jane", "--metadata", `{"a":"jane"}`)
+	s.fails(exitRefused, "has not ended: cancel it, or wait for its end, and erase it then", "job", "erase", id)
+	s.ok("job", "cancel", id)
+	s.waitState(id, "cancelled")
+	// The ticket is still in the line: nobody works the kind.
+	s.fails(exitRefused, "has not ended", "job", "erase", id)
+	scheduled := s.enqueue("mail", "--args", `{"to":"jane@example.com"}`, "--at", "2h")
+	s.ok("job", "cancel", scheduled)
+	r := s.try("", "job", "erase", scheduled)
+	if r.code != exitOK || r.out != "job "+scheduled+" is erased\n" || !strings.Contains(r.err, "not erased: backups, WAL and replicas") {
+		t.Errorf("erase: %+v", r)
+	}
+	if out := s.ok("job", "erase", scheduled); out != "job "+scheduled+" held nothing any more\n" {
+		t.Errorf("twice: %q", out)
+	}
+	doc := s.object("job", "erase", scheduled)
+	fields(t, doc, "id", "jobs", "attempts", "log_chunks", "dead_letters", "nodes", "runs", "answers", "changed")
+	s.fails(exitRefused, "was erased: there is nothing to run again", "job", "retry", scheduled)
+	s.fails(exitNotFound, "not found", "job", "erase", "17")
+	if args := fmt.Sprint(s.object("job", "show", scheduled)["args"]); args != "map[]" {
+		t.Errorf("args are %s", args)
+	}
+}

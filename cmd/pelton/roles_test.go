@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -200,6 +201,30 @@ func TestRoleWhoseClientEnqueuesUniqueJobs(t *testing.T) {
 	}
 }
 
+// runSecrets has a role for people set secrets, and a node use one, whose job is erased then.
+func runSecrets(t *testing.T, mine *shell, keys string) {
+	t.Helper()
+	for _, value := range []string{"open sesame", "another value"} {
+		if r := mine.try(value, "secret", "set", "PW", "--project", "s", "--secret-key-file", keys); r.code != exitOK {
+			t.Errorf("secret set: %+v", r)
+		}
+	}
+	mine.ok("secret", "key", "--add", keys)
+	mine.ok("secret", "rekey", "--secret-key-file", keys)
+	mine.ok("flow", "push", project(t, `
+nodes:
+  - {name: a, type: command, config: {command: "sh -c 'test \"${secret.PW}\" = \"another value\"; echo ${secret.PW}'"}}
+`), "--project", "s")
+	mine.ok("flow", "run", "s/f", "--wait")
+	run := fmt.Sprint(mine.lines("flow", "runs", "s")[0]["id"])
+	if log := mine.ok("flow", "logs", run, "a"); log != "***\n" {
+		t.Errorf("the node printed %q", log)
+	}
+	nodes := as[[]any](t, mine.object("flow", "show", run)["nodes"])
+	mine.ok("job", "erase", fmt.Sprint(as[map[string]any](t, nodes[0])["job_id"]))
+	mine.ok("secret", "delete", "PW", "--project", "s")
+}
+
 // runFlows pushes, runs and operates on flows as one role, and sweeps them away as another.
 func runFlows(t *testing.T, mine, scheduler *shell) {
 	t.Helper()
@@ -264,7 +289,9 @@ func TestRolesTogether(t *testing.T) {
 	scheduler, worker, mine := s.granted("scheduler"), s.granted("worker"), s.granted("admin")
 	server := scheduler.launch("server", "--listen", "")
 	server.started()
-	works := worker.launch("worker", "--listen", "127.0.0.1:0", "--files-dir", t.TempDir())
+	keys := filepath.Join(t.TempDir(), "secret.key")
+	mine.ok("secret", "key", keys)
+	works := worker.launch("worker", "--listen", "127.0.0.1:0", "--files-dir", t.TempDir(), "--secret-key-file", keys)
 	if status := get(t, fmt.Sprint(works.started()["endpoint"])+"/readyz"); status != 200 {
 		t.Errorf("readiness of the worker is %d", status)
 	}
@@ -294,8 +321,11 @@ func TestRolesTogether(t *testing.T) {
 	}
 	mine.waitState(running, "cancelled")
 	mine.waitState(later, "completed")
+	mine.ok("job", "erase", later)
+	mine.ok("job", "erase", again)
 	mine.ok("job", "delete", later)
 	runFlows(t, mine, scheduler)
+	runSecrets(t, mine, keys)
 	runSchedules(t, mine)
 	if n := strings.Count(server.err.String(), "partitions are left to their owner"); n != 1 {
 		t.Errorf("the scheduler says %d times that it leaves the partitions", n)

@@ -40,7 +40,7 @@ func (a *app) tokenCreate() *cobra.Command {
 				if err != nil {
 					return accessFault(err)
 				}
-				return a.document(newTokenJSON{tokenDocument(t), secret}, func(w io.Writer) {
+				return a.document(document.TokenMade{Token: document.NewToken(t), Secret: secret}, func(w io.Writer) {
 					fmt.Fprintln(w, secret)
 					fmt.Fprintf(a.stderr, "token %d of user %s, %s, expires %s; it is not shown again\n", t.ID, t.User,
 						strings.TrimPrefix(rolesText([]access.Grant{{Project: t.Project, Role: t.Role}}), ": "), moment(t.ExpiresAt))
@@ -83,7 +83,7 @@ func (a *app) tokenList() *cobra.Command {
 				}
 				rows := make([]access.Token, len(tokens))
 				for i, t := range tokens {
-					rows[i] = tokenDocument(t)
+					rows[i] = document.NewToken(t)
 				}
 				return list(a, "ID USER NAME ROLE STATE CREATED EXPIRES USED", rows, func(t access.Token) []any {
 					state := "holds"
@@ -114,7 +114,7 @@ func (a *app) tokenRevoke() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.document(tokenRevokedJSON{id, changed}, func(w io.Writer) {
+				return a.document(document.TokenRevoked{ID: id, Changed: changed}, func(w io.Writer) {
 					was := ""
 					if !changed {
 						was = " already"
@@ -124,21 +124,4 @@ func (a *app) tokenRevoke() *cobra.Command {
 			})
 		}),
 	}
-}
-
-type newTokenJSON struct {
-	access.Token
-
-	Secret string `json:"token"`
-}
-
-type tokenRevokedJSON struct {
-	ID      int64 `json:"id"`
-	Changed bool  `json:"changed"`
-}
-
-// tokenDocument is a token with its times in UTC.
-func tokenDocument(t access.Token) access.Token {
-	t.CreatedAt, t.ExpiresAt, t.UsedAt, t.RevokedAt = t.CreatedAt.UTC(), t.ExpiresAt.UTC(), document.UTC(t.UsedAt), document.UTC(t.RevokedAt)
-	return t
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -62,7 +61,7 @@ func (a *app) userAdd() *cobra.Command {
 				if err != nil {
 					return accessFault(err)
 				}
-				return a.document(newUserJSON(added), func(w io.Writer) { fmt.Fprintf(w, "user %s added%s\n", added.Name, rolesText(added.Roles)) })
+				return a.document(document.NewUser(added), func(w io.Writer) { fmt.Fprintf(w, "user %s added%s\n", added.Name, rolesText(added.Roles)) })
 			})
 		}),
 	}
@@ -82,11 +81,11 @@ func (a *app) userList() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				rows := make([]userJSON, len(users))
+				rows := make([]document.User, len(users))
 				for i, u := range users {
-					rows[i] = newUserJSON(u)
+					rows[i] = document.NewUser(u)
 				}
-				return list(a, "NAME LOGIN ROLES CREATED DISABLED", rows, func(u userJSON) []any {
+				return list(a, "NAME LOGIN ROLES CREATED DISABLED", rows, func(u document.User) []any {
 					return []any{u.Name, u.Login, strings.TrimPrefix(rolesText(u.Roles), ": "), moment(u.CreatedAt), optionalMoment(u.DisabledAt)}
 				})
 			})
@@ -106,7 +105,7 @@ func (a *app) userPassword() *cobra.Command {
 				if err := store.SetPassword(ctx, osUser(), args[0], password); err != nil {
 					return accessFault(err)
 				}
-				return a.document(userChangedJSON{args[0], "password set", true}, func(w io.Writer) {
+				return a.document(document.UserChanged{Name: args[0], Done: "password set", Changed: true}, func(w io.Writer) {
 					fmt.Fprintf(w, "password of user %s set; sessions have ended, tokens still hold\n", args[0])
 				})
 			})
@@ -131,7 +130,7 @@ func (a *app) userDisable(disable bool) *cobra.Command {
 				if err != nil {
 					return accessFault(err)
 				}
-				return a.document(userChangedJSON{args[0], done, changed}, func(w io.Writer) {
+				return a.document(document.UserChanged{Name: args[0], Done: done, Changed: changed}, func(w io.Writer) {
 					was := ""
 					if !changed {
 						was = " already"
@@ -167,38 +166,12 @@ func (a *app) userRole() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.document(newUserJSON(u), func(w io.Writer) { fmt.Fprintf(w, "user %s%s\n", u.Name, rolesText(u.Roles)) })
+				return a.document(document.NewUser(u), func(w io.Writer) { fmt.Fprintf(w, "user %s%s\n", u.Name, rolesText(u.Roles)) })
 			})
 		}),
 	}
 	cmd.Flags().StringVar(&project, "project", project, "the `project` that the role is for; * is everything")
 	return cmd
-}
-
-// userJSON is a user without what only the database needs.
-type userJSON struct {
-	Name       string         `json:"name"`
-	Login      string         `json:"login"` // password, oidc, password,oidc, or none yet
-	CreatedAt  time.Time      `json:"created_at"`
-	DisabledAt *time.Time     `json:"disabled_at"`
-	Roles      []access.Grant `json:"roles"`
-}
-
-func newUserJSON(u access.User) userJSON {
-	var ways []string
-	if u.PasswordAt != nil {
-		ways = append(ways, "password")
-	}
-	if u.Subject != "" || u.PasswordAt == nil {
-		ways = append(ways, "oidc")
-	}
-	return userJSON{u.Name, strings.Join(ways, ","), u.CreatedAt.UTC(), document.UTC(u.DisabledAt), u.Roles}
-}
-
-type userChangedJSON struct {
-	Name    string `json:"name"`
-	Done    string `json:"done"`
-	Changed bool   `json:"changed"`
 }
 
 // rolesText is ": admin, operator@etl", or that there are none.

@@ -94,6 +94,11 @@ func (c *Client) ask(ctx context.Context, run int64, action string, when phase, 
 		case when == ended && r.EndedAt == nil:
 			return fmt.Errorf("it is %s: %w", r.Status, ErrLive)
 		}
+		if erased, err := c.store.IsErased(ctx, tx, run); err != nil {
+			return err
+		} else if erased && r.EndedAt != nil {
+			return &RefusedError{"what a job of it held was erased: start a new run"}
+		}
 		l, err := c.read(ctx, tx, r)
 		if err != nil {
 			return err

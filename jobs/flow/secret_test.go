@@ -265,7 +265,8 @@ nodes:
       command: bash -c 'printf "{\"list\":[\"$%s\"]}" "{secret.PW}" > $JOB_OUTPUT_PROP_FILE'
 `))
 	for _, o := range []flow.Options{
-		{Params: map[string]string{"text": "${secret.PW}"}}, {Params: map[string]string{"secret.PW": "x"}},
+		{Params: map[string]string{"text": "${secret.PW}"}},
+		{Params: map[string]string{"secret.PW": "x"}},
 		{NodeParams: map[string]map[string]string{"by_run": {"text": "a ${secret.PW}"}}},
 	} {
 		_, err := h.flows.Run(t.Context(), flow.RunParams{Project: "p", Flow: "f", Options: o})

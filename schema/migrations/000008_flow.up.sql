@@ -56,6 +56,7 @@ CREATE TABLE pelton.flow_run (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     started_at timestamptz,
     ended_at timestamptz,
+    erased_at timestamptz,              -- what a node's job held was erased: the run does not go on again
     resumed_at timestamptz,             -- when it went on for the last time after it had ended, as a retry has it do
     before bigint,                      -- the run that this one follows by its pipeline option
     priority integer NOT NULL DEFAULT 5, -- among waiting runs of the flow, higher first

@@ -105,6 +105,7 @@ func newServer(mux *http.ServeMux, config Config) *server {
 	s.addQueues()
 	s.addDead()
 	s.addReports()
+	s.addUsers()
 	return s
 }
 

@@ -162,7 +162,8 @@ func (s *service) follow(ctx context.Context, path string, headers ...string) <-
 		defer close(out)
 		defer answered.Body.Close() //nolint:errcheck // only read
 		var e sent
-		for lines := bufio.NewScanner(answered.Body); lines.Scan(); {
+		lines := bufio.NewScanner(answered.Body)
+		for lines.Scan() {
 			name, value, _ := strings.Cut(lines.Text(), ": ")
 			switch name {
 			case "event":
@@ -182,6 +183,9 @@ func (s *service) follow(ctx context.Context, path string, headers ...string) <-
 				}
 				e = sent{}
 			}
+		}
+		if err := lines.Err(); err != nil && ctx.Err() == nil {
+			out <- sent{name: "cut off", data: err.Error()}
 		}
 	}()
 	return out

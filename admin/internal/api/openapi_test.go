@@ -79,7 +79,7 @@ func (d openAPI) each(fn func(method, path string, op apiOperation)) {
 
 // concrete is a path with values for what it names.
 func concrete(path string) string {
-	return regexp.MustCompile(`\{[^}]+\}`).ReplaceAllString(path, "1")
+	return regexp.MustCompile(`\{[^}]+\}`).ReplaceAllString(path, "4711")
 }
 
 func TestDocumentIsOpenAPI31(t *testing.T) {
@@ -181,7 +181,7 @@ func TestOperationsNeedTheirRoles(t *testing.T) {
 			return
 		}
 		role, err := access.ParseRole(needs[1])
-		if err != nil || (role == access.Viewer) != (method == http.MethodGet) {
+		if err != nil || role != access.Admin && (role == access.Viewer) != (method == http.MethodGet) {
 			t.Errorf("%s %s needs %q", method, path, needs[1])
 		}
 		s.problemOf(s.ask(ofProject, method, path, nil), http.StatusForbidden, "forbidden", "for everything")

@@ -37,6 +37,7 @@ func furnish(s *pagetest.Site) []shot {
 	s.WaitState(again, rivertype.JobStateRetryable)
 	s.WaitState(runs, rivertype.JobStateRunning)
 	s.Exec(`SELECT pelton.pause_queue('reports', 'alice')`)
+	furnishSchedules(s)
 	job := func(id int64, rest string) string { return fmt.Sprintf("/jobs/%d%s", id, rest) }
 	return []shot{
 		{"overview", "/"},
@@ -52,6 +53,15 @@ func furnish(s *pagetest.Site) []shot {
 		{"log", job(good, "/log")},
 		{"log-search", job(good, "/log?q=file+1")},
 		{"queues", "/queues"},
+		{"dead", "/dead"},
+		{"letter", fmt.Sprintf("/dead/%d", dead)},
+		{"executors", "/executors"},
+		{"executor", "/executors/1"},
+		{"audit", "/audit"},
+		{"schedules", "/schedules"},
+		{"schedule", "/schedules/team%2Fnightly"},
+		{"schedule-new", "/schedule/new"},
+		{"schedule-edit", "/schedules/team%2Fnightly/edit"},
 		{"not-found", "/nothing"},
 		{"account", "/account"},
 	}

@@ -16,7 +16,11 @@ var rooms = []room{
 	jobsRoom,
 	flowsRoom,
 	runsRoom,
+	schedulesRoom,
 	queuesRoom,
+	executorsRoom,
+	deadRoom,
+	auditRoom,
 	accountRoom,
 }
 

@@ -17,6 +17,8 @@ const (
 	NotFound     = "PL001" // no such job or dead letter
 	KeyHeld      = "PL002" // another job holds the unique key; the error's detail is its id
 	FlowsNode    = "PL003" // the job works for a node of a flow; the error's detail says which
+	NotEnded     = "PL004" // the job, or the run it works for, has not ended
+	Erased       = "PL005" // the job was erased
 	InvalidValue = "22023"
 )
 
@@ -39,6 +41,14 @@ type NodeError struct {
 
 func (e *NodeError) Error() string { return e.Text }
 
+// EraseError says that a job cannot be erased yet, or that it cannot run again because it was.
+type EraseError struct {
+	Text   string // for people
+	Erased bool   // it was erased
+}
+
+func (e *EraseError) Error() string { return e.Text }
+
 // operateError gives the errors of Pelton's functions their Go types.
 func operateError(err error, what string, id int64) error {
 	if err == nil {
@@ -52,6 +62,8 @@ func operateError(err error, what string, id int64) error {
 			if holder, parseErr := strconv.ParseInt(pgErr.Detail, 10, 64); parseErr == nil {
 				return &KeyHeldError{JobID: id, HolderID: holder}
 			}
+		case NotEnded, Erased:
+			return &EraseError{Text: pgErr.Message, Erased: pgErr.Code == Erased}
 		case FlowsNode:
 			node := &NodeError{Text: pgErr.Message}
 			if json.Unmarshal([]byte(pgErr.Detail), node) == nil {
@@ -108,6 +120,12 @@ func (s *Store) Change(ctx context.Context, db DB, id int64, change Change, acto
 func (s *Store) MoveAgain(ctx context.Context, db DB, id int64, run int32) error {
 	_, err := db.Exec(ctx, s.sql.Get("move_again"), id, run)
 	return operateError(err, "move job", id)
+}
+
+// Erase blanks what an ended job held, and returns what that was, as JSON. The error is an *EraseError if the job has not ended.
+func (s *Store) Erase(ctx context.Context, db DB, id int64, actor string) (done json.RawMessage, err error) {
+	err = db.QueryRow(ctx, s.sql.Get("erase"), id, nullIfEmpty(actor)).Scan(&done)
+	return done, operateError(err, "erase job", id)
 }
 
 // Delete removes jobs and returns the state each had, rivertype.JobStateRunning if it was left alone. Jobs that do not exist

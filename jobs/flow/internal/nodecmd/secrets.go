@@ -109,11 +109,11 @@ func inSingleQuotes(text string) bool {
 		case c == '\'' || c == '"':
 			quote = c
 		case c == '#' && (i == 0 || strings.IndexByte(" \t\n;", text[i-1]) >= 0):
-			if end := strings.IndexByte(text[i:], '\n'); end >= 0 {
-				i += end
-			} else {
+			end := strings.IndexByte(text[i:], '\n')
+			if end < 0 {
 				return false
 			}
+			i += end
 		}
 	}
 	return quote == '\''

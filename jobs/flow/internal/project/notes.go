@@ -278,7 +278,8 @@ func shownSecrets(n *draft.Node, around []graph.Config, a about) {
 	var texts map[string]string
 	for key, value := range n.Config {
 		_, isCommand := commandNumber(key)
-		if !(isCommand && n.Type == graph.TypeCommand) && !((key == "main.args" || key == "jvm.args") && n.Type == graph.TypeJavaProcess) || !strings.Contains(value, "${") {
+		runs := isCommand && n.Type == graph.TypeCommand || (key == "main.args" || key == "jvm.args") && n.Type == graph.TypeJavaProcess
+		if !runs || !strings.Contains(value, "${") {
 			continue
 		}
 		if texts == nil {

@@ -43,9 +43,9 @@ func TestForms(t *testing.T) {
 		"/" + url.PathEscape(secret) + "/":       "/***/",
 		strings.ToLower(url.QueryEscape(secret)): "***",
 		encode(map[string]string{"a": secret}):   `{"a":"***"}`,
-		base64.StdEncoding.EncodeToString([]byte(secret)):                                   "***",
-		base64.RawURLEncoding.EncodeToString([]byte(secret)):                                "***",
-		strings.ReplaceAll(strings.ReplaceAll(url.QueryEscape(secret), "+", "%20"), "", ""): "***",
+		base64.StdEncoding.EncodeToString([]byte(secret)):       "***",
+		base64.RawURLEncoding.EncodeToString([]byte(secret)):    "***",
+		strings.ReplaceAll(url.QueryEscape(secret), "+", "%20"): "***",
 	} {
 		if got := s.Text(text); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)

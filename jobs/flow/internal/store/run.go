@@ -332,6 +332,12 @@ func (s *Store) Wishes(ctx context.Context, tx pgx.Tx, run int64) ([]string, err
 	return column[string](ctx, s, tx, "wishes", run)
 }
 
+// IsErased tells whether a job of the run's nodes was erased.
+func (s *Store) IsErased(ctx context.Context, tx pgx.Tx, run int64) (bool, error) {
+	found, err := column[bool](ctx, s, tx, "is_erased", run)
+	return err == nil && len(found) > 0 && found[0], err
+}
+
 // Timer is something that is to happen at a time.
 type Timer struct {
 	Node  int // -1: the run

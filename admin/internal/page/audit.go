@@ -1,0 +1,113 @@
+package page
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/peltonq/pelton/jobs"
+)
+
+var auditRoom = room{Name: "Audit", Path: "/audit", Mount: func(p *Page) { p.get("/audit", viewer, p.showAudit) }}
+
+// auditShown are on a page.
+const auditShown = 100
+
+type auditPage struct {
+	Raw     map[string]string
+	Entries []auditLine
+	Pager   pager
+}
+
+// auditLine is an entry with a way to what it is about.
+type auditLine struct {
+	jobs.AuditEntry
+
+	Link string // empty: none
+}
+
+// Who is the actor, or the database's role where nobody said.
+func (l auditLine) Who() string { return change{Actor: l.Actor, Role: l.Role}.Who() }
+
+func (p *Page) showAudit(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	params := &jobs.AuditListParams{
+		Target: strings.TrimSpace(query.Get("target")), Action: strings.TrimSpace(query.Get("action")), Actor: strings.TrimSpace(query.Get("actor")), Limit: auditShown + 1,
+	}
+	shown := auditPage{Raw: map[string]string{}}
+	for name := range query {
+		shown.Raw[name] = query.Get(name)
+	}
+	var err error
+	if params.Since, err = parseMoment("since", query.Get("since"), time.Now()); err != nil {
+		return err
+	}
+	if text := query.Get("after"); text != "" {
+		if params.Before, err = strconv.ParseInt(text, 10, 64); err != nil || params.Before < 1 {
+			return badInput("after: %q is no entry's number", text)
+		}
+	}
+	if err := storable(params.Target, params.Action, params.Actor); err != nil {
+		return err
+	}
+	ctx, cancel := p.limit(r.Context())
+	defer cancel()
+	list, err := p.config.Jobs.AuditList(ctx, params)
+	if err != nil {
+		return err
+	}
+	next := ""
+	if len(list) > auditShown {
+		list = list[:auditShown]
+		next = strconv.FormatInt(list[auditShown-1].ID, 10)
+	}
+	shown.Pager = page(r, next)
+	for _, e := range list {
+		shown.Entries = append(shown.Entries, auditLine{e, auditLink(&e)})
+	}
+	return p.render(w, r, "audit", "Audit", shown)
+}
+
+// auditLink leads to what an entry is about.
+func auditLink(e *jobs.AuditEntry) string {
+	noun, _, _ := strings.Cut(e.Action, ".")
+	switch noun {
+	case "job":
+		if _, err := strconv.ParseInt(e.Target, 10, 64); err == nil {
+			return "/jobs/" + e.Target
+		}
+	case "dead":
+		if _, err := strconv.ParseInt(e.Target, 10, 64); err == nil {
+			return "/dead/" + e.Target
+		}
+	case "flow":
+		if id, is := strings.CutPrefix(e.Target, "run "); is {
+			return "/runs/" + id
+		}
+	case "schedule":
+		if name, is := strings.CutPrefix(e.Target, "schedule "); is {
+			return schedulePath(name)
+		}
+	}
+	return ""
+}
+
+// Difference are the fields that differ before and after, for people; nil: that is not how they are.
+func (l auditLine) Difference() []auditField {
+	var before, after map[string]json.RawMessage
+	if json.Unmarshal(l.Before, &before) != nil || json.Unmarshal(l.After, &after) != nil {
+		return nil
+	}
+	var fields []auditField
+	for _, name := range sortedKeys(before, after) {
+		if was, is := string(before[name]), string(after[name]); was != is {
+			fields = append(fields, auditField{name, was, is})
+		}
+	}
+	return fields
+}
+
+// auditField is a field that was changed; empty: it was not there.
+type auditField struct{ Name, Was, Is string }

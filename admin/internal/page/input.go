@@ -1,0 +1,39 @@
+package page
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// words are what a field lists, with commas between.
+func words(text string) (list []string) {
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			list = append(list, item)
+		}
+	}
+	return list
+}
+
+// storable refuses texts that no database can hold.
+func storable(texts ...string) error {
+	for _, text := range texts {
+		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+			return badInput("a field holds bytes that are no text")
+		}
+	}
+	return nil
+}
+
+// sortedKeys are the keys of several maps, in order, each once.
+func sortedKeys[V any](all ...map[string]V) []string {
+	keys := map[string]bool{}
+	for _, m := range all {
+		for key := range m {
+			keys[key] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(keys))
+}

@@ -1,0 +1,204 @@
+package page_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/peltonq/pelton/admin/internal/page/pagetest"
+	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/periodic"
+)
+
+// furnishSchedules stores a few, with ticks behind them.
+func furnishSchedules(s *pagetest.Site) {
+	s.Exec(`SELECT pelton.enqueue('report')`)
+	s.Exec(`WITH made AS (
+		INSERT INTO pelton.schedule (name, spec, paused_at, paused_why, paused_by)
+		SELECT name, json_build_object('name', name, 'cron', cron, 'time_zone', zone, 'description', 'Sums of the day before', 'job', json_build_object('kind', 'report')),
+			CASE WHEN paused THEN now() END, CASE WHEN paused THEN 'person' END, CASE WHEN paused THEN 'alice' END
+		FROM (VALUES ('team/nightly', '30 2 * * *', 'Europe/Berlin', false), ('team/weekly', '0 7 * * 1', 'America/New_York', true)) v(name, cron, zone, paused)
+		RETURNING id
+	), due AS (
+		INSERT INTO pelton.schedule_due (schedule_id, decided, next_at, wake)
+		SELECT id, now(), date_trunc('day', now()) + interval '25.5 hours', date_trunc('day', now()) + interval '25.5 hours' FROM made
+	)
+	INSERT INTO pelton.schedule_tick (schedule_id, tick, at, decided_at, source, outcome, reason, job_id)
+	SELECT m.id, pelton.tick_key(t.at), t.at, t.at + interval '80 ms', 'clock', CASE WHEN n % 7 = 3 THEN 'skipped' ELSE 'fired' END,
+		CASE WHEN n % 7 = 3 THEN 'overlap' END, CASE WHEN n % 7 <> 3 THEN (SELECT max(id) FROM pelton.job) END
+	FROM made m, generate_series(1, 20) n, LATERAL (SELECT date_trunc('day', now()) + interval '1.5 hours' - n * interval '1 day' AS at) t`)
+}
+
+// put stores schedules.
+func put(s *pagetest.Site, t *testing.T, list ...periodic.Schedule) {
+	t.Helper()
+	for _, one := range list {
+		if _, err := s.Schedules.Put(t.Context(), one); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func nightly(name string) periodic.Schedule {
+	return periodic.Schedule{Name: name, Cron: "30 2 * * *", TimeZone: "America/New_York", Description: evil, Job: &periodic.JobTarget{Kind: "noop"}}
+}
+
+// pushFlow stores a flow of one node in a project.
+func pushFlow(s *pagetest.Site, t *testing.T, project string) {
+	t.Helper()
+	built, err := flow.New("daily").Noop("a").Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Flows.PushFlows(t.Context(), project, built); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSchedules(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{})
+	pushFlow(s, t, "etl")
+	ofFlow := periodic.Schedule{Name: "etl/daily", Cron: "@daily", Flow: &periodic.FlowTarget{Project: "etl", Flow: "daily"}}
+	strange := nightly(`x"><img src=x onerror=alert(1)>/y?z#%20`)
+	put(s, t, nightly("team/nightly"), ofFlow, strange, periodic.Schedule{Name: "often", Every: periodic.Duration(time.Hour), Job: &periodic.JobTarget{Kind: "sum"}})
+	viewer, operator, etl := s.As("viewer"), s.As("operator"), s.As("etl")
+	for query, want := range map[string][]string{
+		"": {"team/nightly", "etl/daily", "often"}, "prefix=team": {"team/nightly"}, "kind=sum": {"often"}, "flow=etl": {"etl/daily"}, "flow=etl/daily": {"etl/daily"},
+		"state=paused": {}, "prefix=" + url.QueryEscape("' OR 1=1 --"): {}, "flow=" + url.QueryEscape(evil): {}, "after=often": {"team/nightly"},
+	} {
+		a := viewer.Want(200, "/schedules?"+query)
+		checkEscaped(t, query, a)
+		for _, name := range []string{"team/nightly", "etl/daily", "often"} {
+			wanted := strings.Contains(strings.Join(want, " "), name)
+			if shown := strings.Contains(a.Body, `href="/schedules/`+url.PathEscape(name)+`"`); shown != wanted {
+				t.Errorf("/schedules?%s: %s is shown: %v", query, name, shown)
+			}
+		}
+	}
+	viewer.Want(400, "/schedules?state=strange")
+	viewer.Want(400, "/schedules?prefix=a%00b")
+	a := viewer.Want(200, "/schedules/team%2Fnightly", "America/New_York", "30 2 * * *", "To come")
+	checkEscaped(t, "a schedule", a)
+	if strings.Contains(a.Body, "/pause") || strings.Contains(a.Body, "/edit") {
+		t.Error("a viewer is offered what would be refused")
+	}
+	checkEscaped(t, "a strange name", operator.Want(200, "/schedules/"+url.PathEscape(strange.Name), "Pause"))
+	viewer.Want(404, "/schedules/nothing")
+	// Who has a role in a project sees what belongs to it, and nothing else.
+	if a := etl.Want(200, "/schedules", "etl/daily"); strings.Contains(a.Body, "nightly") || strings.Contains(a.Body, "often") {
+		t.Errorf("too much: %s", a.Body)
+	}
+	etl.Want(200, "/schedules/etl%2Fdaily", "Start a run now")
+	for _, path := range []string{"/schedules/often", "/schedules/often/edit", "/schedules/often/delete", "/live/schedules/often", "/live?part=/live/schedules/often"} {
+		etl.Want(404, path)
+	}
+	etl.WantPost(404, "/schedules/often/pause", nil)
+	etl.WantPost(303, "/schedules/etl%2Fdaily/pause", nil, "Paused", "by <bdi>etl</bdi>")
+	operator.WantPost(303, "/schedules/team%2Fnightly/pause", nil, "Paused", "Resume")
+	viewer.Want(200, "/schedules?state=paused", "team/nightly")
+	operator.WantPost(303, "/schedules/team%2Fnightly/resume", nil, "Resumed", "Pause")
+	operator.WantPost(409, "/schedules/team%2Fnightly/resume", nil)
+	operator.WantPost(303, "/schedules/team%2Fnightly/trigger", nil, "was started", "fired", "available", "by <bdi>operator</bdi>")
+	operator.WantPost(303, "/schedules/etl%2Fdaily/trigger", nil, "Run 1 was started", `href="/runs/1"`)
+	viewer.Want(200, "/schedules/team%2Fnightly?outcome=fired&since=1h", "operator")
+	viewer.Want(200, "/schedules/team%2Fnightly?outcome=skipped", "None yet")
+	viewer.Want(400, "/schedules/team%2Fnightly?outcome=x")
+	viewer.Want(400, "/schedules/team%2Fnightly?after=x")
+	past := time.Now().AddDate(0, 0, -3)
+	day := func(n int) string { return past.AddDate(0, 0, n).Format("2006-01-02") }
+	operator.WantPost(303, "/schedules/team%2Fnightly/backfill", url.Values{"from": {day(0)}, "to": {day(2)}, "parallel": {"2"}}, "2 ticks", "Cancel backfill 1")
+	operator.WantPost(400, "/schedules/team%2Fnightly/backfill", url.Values{"from": {day(2)}, "to": {day(0)}})
+	operator.WantPost(404, "/schedules/often/backfill/cancel", url.Values{"backfill": {"1"}})
+	operator.WantPost(303, "/schedules/team%2Fnightly/backfill/cancel", url.Values{"backfill": {"1"}}, "starts nothing more", "cancelled")
+	operator.Want(200, "/schedules/often/delete", "The schedule is removed")
+	operator.WantPost(303, "/schedules/often/delete", nil, "Deleted schedule often")
+	viewer.Want(404, "/schedules/often")
+}
+
+func TestScheduleForm(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{})
+	viewer, operator, etl := s.As("viewer"), s.As("operator"), s.As("etl")
+	viewer.Want(403, "/schedule/new")
+	operator.Want(200, "/schedule/new?kind=report", `value="report"`)
+	form := url.Values{
+		"name": {"night"}, "by": {"cron"}, "cron": {"30 2 * * *"}, "zone": {"America/New_York"}, "starts": {"job"}, "kind": {"noop"}, "args": {`{"n": 1}`},
+		"missed": {"all:3"}, "gap": {"next"}, "repeat": {"both"}, "tags": {"red, blue"}, "description": {evil},
+	}
+	change := func(pairs ...string) url.Values {
+		changed := url.Values{}
+		for name, values := range form {
+			changed[name] = values
+		}
+		for i := 0; i < len(pairs); i += 2 {
+			changed.Set(pairs[i], pairs[i+1])
+		}
+		return changed
+	}
+	// The ticks to come are shown before anything is stored, with what clock changes do to them.
+	at := change("cron", "30 2 8 3 *", "start", "2027-01-01")
+	a := operator.WantPost(200, "/schedule", at, "2028-03-08 02:30:00 -05:00")
+	checkEscaped(t, "the form", a)
+	operator.WantPost(200, "/schedule", change("cron", "30 2 14 3 *", "start", "2027-01-01"), "2027-03-14 03:00:00 -04:00", "moved, 02:30:00 on the wall")
+	operator.WantPost(200, "/schedule", change("by", "delay", "delay", "5m"), "5m after the end")
+	viewer.Want(404, "/schedules/night")
+	for name, value := range map[string]string{
+		"cron": "61 2 * * *", "zone": "Mars/Base", "args": "[1]", "missed": "sometimes", "overlap": "x", "grace": "soon", "priority": "9", "by": "whim", "start": "whenever", "name": " ",
+		"kind": "", "metadata": "{", "max_attempts": "-1",
+	} {
+		operator.WantPost(422, "/schedule", change(name, value, "do", "save"), "Nothing was stored")
+	}
+	operator.WantPost(422, "/schedule", change("kind", "command", "do", "save"), "args: ")
+	viewer.WantPost(403, "/schedule", change("do", "save"))
+	etl.WantPost(403, "/schedule", change("do", "save"))
+	operator.WantPost(303, "/schedule", change("do", "save"), "Schedule night: created")
+	operator.WantPost(409, "/schedule", change("do", "save"), "there is a schedule of this name already")
+	e, err := s.Schedules.Get(t.Context(), "night")
+	if err != nil || e.Missed.String() != "all:3" || e.DSTOverlap.String() != "both" || len(e.Job.Tags) != 2 || strings.ReplaceAll(string(e.Job.Args), " ", "") != `{"n":1}` || e.Description != strings.TrimSpace(evil) {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	// The form of a schedule that is there says what it is, so that saving it unchanged changes nothing.
+	a = operator.Want(200, "/schedules/night/edit", `name="old" value="night"`)
+	checkEscaped(t, "the form of a schedule", a)
+	operator.WantPost(303, "/schedule", change("old", "night", "do", "save"), "Schedule night: unchanged")
+	operator.WantPost(303, "/schedule", change("old", "night", "cron", "0 4 * * *", "do", "save"), "Schedule night: changed", "0 4 * * *")
+	// Schedules of a project's flows are made by its operators, who do not take other's.
+	pushFlow(s, t, "etl")
+	ofFlow := url.Values{"name": {"mine"}, "by": {"every"}, "every": {"1h"}, "starts": {"flow"}, "project": {"etl"}, "flow": {"daily"}, "options": {`{"params": {"a": "b"}}`}, "do": {"save"}}
+	etl.WantPost(303, "/schedule", ofFlow, "Schedule mine: created")
+	ofFlow.Set("options", `{"parms": {}}`)
+	etl.WantPost(422, "/schedule", ofFlow, "parms")
+	ofFlow.Set("options", "")
+	ofFlow.Set("old", "night")
+	etl.WantPost(404, "/schedule", ofFlow)
+	if got, err := s.Schedules.Get(t.Context(), "mine"); err != nil || got.Flow.Options.Params["a"] != "b" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// The form shows what it will do, and a person pauses and resumes by buttons.
+func TestScheduleInABrowser(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{Passwords: true})
+	b := s.Browser("admin")
+	b.Go("/schedule/new")
+	b.Fill(`[name="name"]`, "nightly")
+	b.Fill(`[name="cron"]`, "30 2 * * *")
+	b.Fill(`[name="zone"]`, "Europe/Berlin")
+	b.Fill(`[name="kind"]`, "noop")
+	b.ClickText("Show the next ticks")
+	b.WaitFor("ol.ticks", "02:30:00")
+	b.ClickText("Save")
+	b.WaitFor("h1", "nightly")
+	b.ClickText("Pause")
+	b.WaitFor("#schedule", "paused")
+	b.ClickText("Resume")
+	b.WaitFor("#schedule", "active")
+	// Somebody else's pause shows by itself.
+	if _, err := s.Schedules.Pause(t.Context(), "nightly"); err != nil {
+		t.Fatal(err)
+	}
+	b.WaitFor("#schedule", "paused")
+}

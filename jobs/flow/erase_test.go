@@ -1,0 +1,92 @@
+package flow_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/flow/flowtest"
+	"github.com/peltonq/pelton/schema/schematest"
+)
+
+// Of a node, its run's rows are blanked too, once the run has ended; it does not go on again.
+func TestEraseOfANode(t *testing.T) {
+	t.Parallel()
+	const marker = "janedoe"
+	g := &gate{}
+	h := newHouse(t, func(ctx context.Context, job flowtest.Job) (map[string]string, error) {
+		if job.Node.Path == "hold" {
+			return nil, g.wait(ctx, "hold")
+		}
+		return map[string]string{"out": "of " + job.Args["who"] + job.Args["item"]}, errors.Join(map[bool]error{true: errors.New("not for " + marker)}[job.Node.Path == "bad"])
+	})
+	h.push(yaml(t, `
+on_failure: finish_possible
+nodes:
+  - name: outer
+    type: flow
+    nodes:
+      - name: each
+        type: test
+        for_each: ["${who}"]
+  - name: bad
+    type: test
+  - name: hold
+    type: test
+`))
+	run := h.start("f", flow.Options{Params: map[string]string{"who": marker}, NodeParams: map[string]map[string]string{"bad": {"more": marker}}})
+	h.eventually(run, "outer:each", "SUCCEEDED")
+	h.eventually(run, "bad", "FAILED")
+	r, err := h.flows.Get(t.Context(), run)
+	must(t, err)
+	var ids []int64
+	for _, n := range r.Nodes {
+		if n.JobID != nil && n.Path != "hold" {
+			ids = append(ids, *n.JobID)
+		}
+	}
+	if len(ids) != 2 {
+		t.Fatalf("jobs are %v", ids)
+	}
+	_, err = h.jobs.JobErase(t.Context(), ids[0])
+	if early, is := errors.AsType[*jobs.EraseError](err); !is || early.Erased || !strings.Contains(err.Error(), fmt.Sprintf("of run %d, which has not ended", run)) {
+		t.Errorf("while the run goes on: %v", err)
+	}
+	g.open("hold")
+	h.ended(run)
+	r, err = h.flows.Get(t.Context(), run)
+	must(t, err)
+	for _, n := range r.Nodes {
+		if n.JobID != nil && n.Path == "hold" {
+			ids = append(ids, *n.JobID) // the run's parameters are in its args too
+		}
+	}
+	nodes, runs := 0, 0
+	for _, id := range ids {
+		done, err := h.jobs.JobErase(t.Context(), id)
+		must(t, err)
+		nodes, runs = nodes+done.Nodes, runs+done.Runs
+	}
+	if nodes < 4 || runs != 2 {
+		t.Errorf("%d nodes and %d runs were blanked", nodes, runs)
+	}
+	for _, row := range schematest.Find(t, h.pool, marker) {
+		t.Errorf("it is in %s", row)
+	}
+	r, err = h.flows.Get(t.Context(), run)
+	must(t, err)
+	if got := describe(r); !strings.Contains(got, "bad=FAILED") || !strings.Contains(got, "outer:each[0]=SUCCEEDED") {
+		t.Errorf("the run is %s", got)
+	}
+	for what, err := range map[string]error{
+		"retry": h.flows.Retry(t.Context(), run), "rerun": h.flows.Rerun(t.Context(), run, "bad"), "succeed": h.flows.MarkSucceeded(t.Context(), run, "bad"),
+	} {
+		if !errors.Is(err, flow.ErrRefused) || !strings.Contains(err.Error(), "was erased: start a new run") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
