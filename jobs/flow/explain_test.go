@@ -33,7 +33,9 @@ nodes:
 	e, err := h.flows.Explain(t.Context(), run, "b")
 	must(t, err)
 	for _, want := range []flow.Param{
-		{Name: "day", Value: "2026-02-01", From: "the run"}, {Name: "table", Value: "t_2026-02-01", From: "the flow's config"}, {Name: "rows", Value: "42", From: "outputs of a"},
+		{Name: "day", Value: "2026-02-01", From: "the run"},
+		{Name: "table", Value: "t_2026-02-01", From: "the flow's config"},
+		{Name: "rows", Value: "42", From: "outputs of a"},
 		{Name: "of", Value: "t_2026-02-01 42", From: "config of b"},
 	} {
 		if !slices.Contains(e.Params, want) {
