@@ -2,12 +2,8 @@ package page
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -279,8 +275,7 @@ func (p *Page) flowPicture(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(picture.Bytes())
-	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
+	tag := `"` + picture.Sum() + `"`
 	h := w.Header()
 	h.Set("Cache-Control", "private, no-cache")
 	h.Set("ETag", tag)
@@ -295,19 +290,7 @@ func (p *Page) flowPicture(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	h.Set("Content-Encoding", "gzip")
-	return gzipTo(w, picture.Bytes())
-}
-
-// gzipTo writes quickly rather than little.
-func gzipTo(w http.ResponseWriter, data []byte) error {
-	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
-	if err != nil {
-		return err
-	}
-	_, err = z.Write(data)
-	if err = errors.Join(err, z.Close()); err != nil {
-		return nil //nolint:nilerr // nobody is left to tell
-	}
+	_, _ = w.Write(picture.Gzip())
 	return nil
 }
 

@@ -213,6 +213,18 @@ func TestUploadOfAProject(t *testing.T) {
 		}
 	}
 	admin.Want(404, "/flows/bad")
+	// Who is admin of a project may make it, and pushes to no other.
+	if err := s.Access.SetRole(t.Context(), "test", "etl", access.Grant{Project: "etl", Role: access.Admin}); err != nil {
+		t.Fatal(err)
+	}
+	if a := upload(t, etl, "/flows/push", "etl", good); a.Status != http.StatusSeeOther {
+		t.Errorf("the admin of a project: %d %s", a.Status, a.Body)
+	}
+	for _, path := range []string{"/flows/shop/push", "/flows/new/push"} {
+		if a := upload(t, etl, path, "", good); a.Status != http.StatusForbidden {
+			t.Errorf("the admin of another project, %s: %d %s", path, a.Status, a.Body)
+		}
+	}
 	left, err := os.ReadDir(os.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -41,7 +41,7 @@ func (p *Page) mountLog() {
 }
 
 // logChoice says which part of which log, and how it is read.
-type logChoice struct { //nolint:recvcheck // parse fills it, nothing else changes it
+type logChoice struct {
 	Job     int64
 	Run     int32
 	Streams string // some of o, e, l, p

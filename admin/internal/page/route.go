@@ -183,7 +183,7 @@ func (p *Page) limit(ctx context.Context) (context.Context, context.CancelFunc) 
 }
 
 // pathID reads a number from the path.
-func pathID(r *http.Request, name string) (int64, error) { //nolint:unparam // ids have other names too
+func pathID(r *http.Request, name string) (int64, error) {
 	id, err := strconv.ParseInt(r.PathValue(name), 10, 64)
 	if err != nil || id < 0 {
 		return 0, notFound("%s is not a number that something could have", r.PathValue(name))
