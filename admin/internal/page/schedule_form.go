@@ -264,7 +264,7 @@ func (f *scheduleFields) number(name string) int {
 	if text == "" {
 		return 0
 	}
-	n, err := strconv.Atoi(text)
+	n, err := small(text)
 	if err != nil || n < 1 {
 		f.fault(name, strconv.Quote(text)+" is no number above 0")
 	}

@@ -440,7 +440,7 @@ func (p *Page) backfillSchedule(w http.ResponseWriter, r *http.Request) error {
 		return badInput("from and to: want the first and the last time whose ticks are to run")
 	}
 	if text := r.PostFormValue("parallel"); text != "" {
-		if params.Parallel, err = strconv.Atoi(text); err != nil {
+		if params.Parallel, err = small(text); err != nil {
 			return badInput("at a time: %q is no number", text)
 		}
 	}
