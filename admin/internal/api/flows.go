@@ -142,7 +142,7 @@ type Pushed struct {
 }
 
 func (s *server) flowsPush(ctx context.Context, in *flowsPushInput) (*answer[Pushed], error) {
-	if err := access.Check(ctx, access.Operator, in.Project); err != nil {
+	if err := access.Check(ctx, access.Admin, in.Project); err != nil {
 		return nil, err
 	}
 	if err := flow.CheckProjectName(in.Project); err != nil {
