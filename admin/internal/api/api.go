@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/internal/upload"
 	"github.com/peltonq/pelton/internal/sqlfile"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
@@ -45,6 +46,7 @@ type server struct {
 	followers chan struct{}   // a place for each stream
 	ending    context.Context //nolint:containedctx // its end is that of all streams
 	end       context.CancelFunc
+	uploads   upload.Gate
 }
 
 // API is the API of a server. Make it with Mount.
