@@ -236,9 +236,12 @@ func (e *estate) check(err error) {
 	}
 }
 
-// renew puts the schedule of a target, and its backfill, there again.
-func (e *estate) renew(g *target) {
+// renew puts the schedule of a target, and its backfill, there again for what needs them.
+func (e *estate) renew(what string, g *target) {
 	e.t.Helper()
+	if !strings.Contains(what, "schedule") && !strings.Contains(what, "backfill") {
+		return
+	}
 	s := periodic.Schedule{Name: g.schedule, Cron: "0 3 1 1 *", Job: &periodic.JobTarget{Kind: "noop"}}
 	if g.project != "" {
 		s.Job, s.Flow = nil, &periodic.FlowTarget{Project: g.project, Flow: "f"}
@@ -282,12 +285,12 @@ func (e *estate) judge(what string, r right, ask request) {
 		if g.project == "" && !r.plain {
 			continue
 		}
-		e.renew(g)
+		e.renew(what, g)
 		for _, p := range e.people {
 			role := p.in(g.project)
 			a := ask(p, *g)
 			if role >= r.role {
-				e.renew(g)
+				e.renew(what, g)
 			}
 			name := fmt.Sprintf("%s by %s, %s", what, p.name, which)
 			switch may := role >= r.role; {
