@@ -66,8 +66,8 @@ func (s *Server) routePrivate(mux *http.ServeMux) {
 		text(w, http.StatusOK, actor.Name)
 	})
 	s.page = page.Mount(mux, page.Config{
-		Pool: c.Pool, Schema: s.schemaName(), Jobs: c.Jobs, Flows: c.Flows, Schedules: c.Schedules, Access: c.Access, Guard: s.guard,
-		Gauges: c.Metrics.queueGauges, Logger: c.Logger,
+		Pool: c.Pool, Schema: s.schemaName(), Jobs: c.Jobs, Flows: c.Flows, Schedules: c.Schedules, Secrets: secrets, Alerts: s.alerts,
+		Access: c.Access, Guard: s.guard, Gauges: c.Metrics.queueGauges, Logger: c.Logger,
 	})
 }
 

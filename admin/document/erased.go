@@ -3,7 +3,7 @@ package document
 import "github.com/peltonq/pelton/jobs"
 
 // NotErased is what an erase cannot reach.
-const NotErased = "not erased: backups, WAL and replicas until they are gone; other jobs and outputs that were made of the same data; mails that were sent"
+const NotErased = "backups, WAL and replicas until they are gone; other jobs and outputs that were made of the same data; mails that were sent"
 
 // Erased is what was blanked of a job.
 type Erased struct {

@@ -113,7 +113,7 @@ does not run again. One that has not ended is refused: cancel it first.`,
 					}
 				}
 				if erased && !a.json {
-					fmt.Fprintln(a.stderr, document.NotErased)
+					fmt.Fprintln(a.stderr, "not erased: "+document.NotErased)
 				}
 				return errors.Join(faults...)
 			})

@@ -168,6 +168,7 @@ func (p *Page) readCharts(ctx context.Context, w window, now time.Time) (charts,
 type overview struct {
 	Gauges
 
+	Firing         []firingRule
 	Window         window
 	Windows        []window
 	Ready, Running float64
@@ -176,6 +177,12 @@ type overview struct {
 	Throughput     template.HTML
 	Waits          template.HTML
 	Layers         []layer
+}
+
+// firingRule is a rule of alerts that fires.
+type firingRule struct {
+	Rule     string
+	Subjects int32
 }
 
 type overviewLine struct {
@@ -204,6 +211,12 @@ func (p *Page) overview(ctx context.Context, w window) (overview, error) {
 		return overview{}, err
 	}
 	o := overview{Gauges: gauges, Window: w, Windows: windows}
+	if err := p.read(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		o.Firing, err = sqlfile.Rows(ctx, p.sql, tx, pgx.RowToStructByPos[firingRule], "alerts_firing")
+		return err
+	}); err != nil {
+		return overview{}, err
+	}
 	names := map[string]bool{}
 	for queue := range gauges.Queues {
 		names[queue] = true
