@@ -9,8 +9,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/alert"
 	"github.com/peltonq/pelton/admin/internal/page/pagetest"
 	"github.com/peltonq/pelton/jobs"
 )
@@ -279,4 +281,74 @@ func TestEraseAJob(t *testing.T) {
 	admin.Want(404, "/jobs/77/erase")
 	admin.WantPost(404, "/jobs/77/erase", nil)
 	checkAudit(t, s, "job.erase", strings.TrimPrefix(path, "/jobs/"))
+}
+
+// furnishAdmin fills the rooms of alerts and of administration.
+func furnishAdmin(t *testing.T, s *pagetest.Site) {
+	t.Helper()
+	store := furnishAlerts(t, s)
+	s.Exec(`UPDATE pelton.alert_turn SET evaluated_at = now(), evaluated_by = 'server-1'`)
+	_, err := store.Mute(t.Context(), "alice", alert.Mute{Rule: "failing", Subject: "payments", Until: time.Now().Add(2 * time.Hour), Reason: "the bank's maintenance"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("a.very.long.name-", 5) + "@example.com"
+	for _, u := range []access.NewUser{
+		{Name: "carol", Roles: []access.Grant{{Project: access.Everything, Role: access.Viewer}, {Project: "etl", Role: access.Admin}, {Project: "nightly-reports", Role: access.Operator}}},
+		{Name: "dave"}, {Name: long, Roles: []access.Grant{{Project: "etl", Role: access.Viewer}}},
+	} {
+		if _, err := s.Access.AddUser(t.Context(), "alice", u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Access.Disable(t.Context(), "alice", "dave"); err != nil {
+		t.Fatal(err)
+	}
+	made, _, err := s.Access.AddToken(t.Context(), "alice", access.NewToken{User: long, Name: "the build of the nightly reports", Role: access.Operator, Project: "etl"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Access.RevokeToken(t.Context(), "alice", made.ID); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"*/DEPLOY_KEY", "etl/DB_PASSWORD", "etl/A_NAME_THAT_IS_RATHER_LONG_AND_SAYS_WHAT_IT_IS_FOR"} {
+		project, name, _ := strings.Cut(name, "/")
+		if _, err := s.Secrets.Set(jobs.WithActor(t.Context(), "alice"), project, name, []byte("correct horse")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A person sets a secret in a browser, is asked before it is deleted, and mutes what fires.
+func TestAdminInABrowser(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{Passwords: true})
+	furnishAdmin(t, s)
+	b := s.Browser("admin")
+	b.Go("/")
+	b.WaitFor("#figures .warning", "Alerts fire: failing, waiting")
+	b.ClickText("Alerts fire")
+	b.WaitFor("h1", "Alerts")
+	b.ClickText("Mute...")
+	b.WaitUntil(`document.querySelector("#mute [name=subject]").value === "mail"`)
+	b.ClickText("Mute")
+	b.WaitFor(".flash", "Rule waiting, subject mail, is muted until")
+	b.WaitFor("#fires", "by admin")
+	b.ClickText("Admin")
+	b.ClickText("carol")
+	b.WaitFor("h1", "User carol")
+	b.ClickText("Take back")
+	b.WaitFor(".flash", "carol has no role for everything any more")
+	b.ClickText("Secrets")
+	b.Fill(`#set [name="project"]`, "etl")
+	b.Fill(`#set [name="name"]`, "TOKEN")
+	b.Fill(`#set [name="value"]`, "correct horse battery")
+	b.ClickText("Set")
+	b.WaitFor(".flash", "Secret TOKEN is set, version 1.")
+	if text := b.Eval(`document.documentElement.outerHTML`); strings.Contains(text, "battery") {
+		t.Error("the value is on the page")
+	}
+	b.Go("/admin/secrets/delete?project=etl&name=TOKEN")
+	b.ClickText("Delete the secret")
+	b.WaitFor(".flash", "Secret TOKEN is deleted.")
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // furnishAlerts puts a file of alerts in force, and some of them fire.
-func furnishAlerts(s *pagetest.Site, t *testing.T) *alert.Store {
+func furnishAlerts(t *testing.T, s *pagetest.Site) *alert.Store {
 	t.Helper()
 	store, err := alert.NewStore(s.Pool, "")
 	if err != nil {
@@ -44,7 +44,7 @@ func TestAlerts(t *testing.T) {
 	if a := s.As("viewer").Want(200, "/"); strings.Contains(a.Body, "Alerts fire") {
 		t.Error("the overview tells of alerts")
 	}
-	furnishAlerts(s, t)
+	furnishAlerts(t, s)
 	viewer, operator := s.As("viewer"), s.As("operator")
 	a := viewer.Want(200, "/alerts", "firing", "critical", "queue payments", "23 % of 140 runs", "to ops", "pending", "queue reports",
 		"/etc/pelton/alerts.yaml", "queues: payments", "over: 12.5%", "until: 5%", "for: 2m", "over: 10m", "Nothing is muted")
