@@ -48,8 +48,12 @@ func (s *Server) routes(own bool) http.Handler {
 		return shown || err == nil && actor.May(access.Viewer, "")
 	}))
 	s.routeLogin(mux)
-	private := http.NewServeMux()
-	s.routePrivate(private)
+	pages := http.NewServeMux()
+	s.routePrivate(pages)
+	var private http.Handler = pages
+	if s.config.Private != nil {
+		private = s.config.Private(pages)
+	}
 	mux.Handle("/", s.guard.Authenticate(private))
 	return securityHeaders(s.guard.Protect(mux))
 }

@@ -52,6 +52,10 @@ type Config struct {
 	// Secrets are what the page and the API list and set secrets of flows with. Nil: one without a key, which sets none.
 	Secrets *secret.Client
 
+	// Private stands around the page and the API, behind the login: it may have their requests go on with the traces of their callers, say.
+	// May be nil.
+	Private func(http.Handler) http.Handler
+
 	// InsecureListen allows an address that other machines can reach without TLS, and shows them the metrics.
 	InsecureListen bool
 

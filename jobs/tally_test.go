@@ -16,7 +16,7 @@ import (
 func TestTally(t *testing.T) {
 	t.Parallel()
 	pool := schematest.Pool(t)
-	work := func(ctx context.Context, job *river.Job[taskArgs]) error {
+	work := func(_ context.Context, job *river.Job[taskArgs]) error {
 		switch job.Args.N {
 		case 1:
 			return errors.New("fails")

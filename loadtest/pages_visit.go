@@ -30,7 +30,8 @@ const pageLimit = 200
 
 var (
 	linkPattern = regexp.MustCompile(`href="(/[^"#]*)`)
-	livePattern = regexp.MustCompile(`data-(?:live|follow)="([^"]*)"`)
+	livePattern = regexp.MustCompile(`data-live="([^"]*)"`)
+	logPattern  = regexp.MustCompile(`data-follow="([^"]*)"`)
 	namePattern = regexp.MustCompile(`^(.*\d.*|schedule-.*|kind-.*|queue-.*|executor-.*|node-.*|large)$`)
 )
 
@@ -127,21 +128,21 @@ func (v *visitor) get(ctx context.Context, path string) (*http.Response, error) 
 	return http.DefaultClient.Do(request)
 }
 
-// live finds the address of a page's live part.
-func (v *visitor) live(ctx context.Context, path string) (string, error) {
+// find finds an address in a page.
+func (v *visitor) find(ctx context.Context, path string, pattern *regexp.Regexp) (string, error) {
 	_, body, err := (&visitor{base: v.base, reads: unmeasured + 1}).visit(ctx, path)
 	if err != nil {
 		return "", err
 	}
-	found := livePattern.FindAllSubmatch(body, -1)
-	if len(found) == 0 {
-		return "", fmt.Errorf("%s has no live part", path)
+	found := pattern.FindSubmatch(body)
+	if found == nil {
+		return "", fmt.Errorf("%s has nothing live", path)
 	}
-	return html.UnescapeString(string(found[len(found)-1][1])), nil
+	return html.UnescapeString(string(found[1])), nil
 }
 
 // ticking prints the time in nanoseconds, five times a second.
-const ticking = `{"command": "for i in $(seq 1 60); do echo at $(date +%s%N); sleep 0.2; done"}`
+const ticking = `{"command": "sh -c 'for i in $(seq 1 60); do echo at $(date +%s%N); sleep 0.2; done'"}`
 
 // liveLog follows the log of a job that prints the time, and measures how old each line is when it is here.
 func (v *visitor) liveLog(ctx context.Context, pool *pgxpool.Pool) (p50, most float64, err error) {
@@ -154,7 +155,7 @@ func (v *visitor) liveLog(ctx context.Context, pool *pgxpool.Pool) (p50, most fl
 	defer cancel()
 	var path string
 	for {
-		if path, err = v.live(ctx, fmt.Sprintf("/jobs/%d", job)); err == nil {
+		if path, err = v.find(ctx, fmt.Sprintf("/jobs/%d", job), logPattern); err == nil {
 			break
 		}
 		if stopped := pause(ctx, 100*time.Millisecond); stopped != nil {
@@ -193,10 +194,11 @@ func (v *visitor) liveLog(ctx context.Context, pool *pgxpool.Pool) (p50, most fl
 
 // viewersLoad is what viewers of the overview add, in percent of one processor.
 func (s *server) viewersLoad(ctx context.Context, v *visitor, serving PageServer, config PagesConfig) (percent float64, err error) {
-	path, err := v.live(ctx, "/")
+	overview, err := v.find(ctx, "/", livePattern)
 	if err != nil {
 		return 0, err
 	}
+	path := "/live?part=" + url.QueryEscape(overview)
 	measure := func() (time.Duration, error) {
 		before, err := s.cpu(serving)
 		if err != nil {

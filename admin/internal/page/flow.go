@@ -2,12 +2,8 @@ package page
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -133,7 +129,7 @@ func (p *Page) flowPage(r *http.Request) (*flowPage, error) {
 	no := 0
 	if text := r.FormValue("version"); text != "" {
 		var err error
-		if no, err = strconv.Atoi(text); err != nil || no < 1 {
+		if no, err = small(text); err != nil || no < 1 {
 			return nil, badInput("%q is no version", text)
 		}
 	}
@@ -191,7 +187,7 @@ func (d *flowPage) list(graph *flow.Graph, search, after, chosen string) error {
 	from := -1
 	if after != "" {
 		var err error
-		if from, err = strconv.Atoi(after); err != nil {
+		if from, err = small(after); err != nil {
 			return badInput("%q is no place in the list", after)
 		}
 	}
@@ -218,7 +214,7 @@ func (d *flowPage) list(graph *flow.Graph, search, after, chosen string) error {
 		}
 	}
 	if chosen != "" {
-		i, err := strconv.Atoi(chosen)
+		i, err := small(chosen)
 		if err != nil || i < 0 || i >= len(graph.Nodes) {
 			return notFound("flow %s has no node number %s", d.Flow, chosen)
 		}
@@ -279,8 +275,7 @@ func (p *Page) flowPicture(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(picture.Bytes())
-	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
+	tag := `"` + picture.Sum() + `"`
 	h := w.Header()
 	h.Set("Cache-Control", "private, no-cache")
 	h.Set("ETag", tag)
@@ -295,19 +290,7 @@ func (p *Page) flowPicture(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	h.Set("Content-Encoding", "gzip")
-	return gzipTo(w, picture.Bytes())
-}
-
-// gzipTo writes quickly rather than little.
-func gzipTo(w http.ResponseWriter, data []byte) error {
-	z, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
-	if err != nil {
-		return err
-	}
-	_, err = z.Write(data)
-	if err = errors.Join(err, z.Close()); err != nil {
-		return nil //nolint:nilerr // nobody is left to tell
-	}
+	_, _ = w.Write(picture.Gzip())
 	return nil
 }
 
@@ -335,7 +318,7 @@ func (p *Page) pictureOf(r *http.Request) (*flow.Picture, error) {
 	if err := inProject(ctx, access.Viewer, project); err != nil {
 		return nil, err
 	}
-	no, err := strconv.Atoi("0" + r.URL.Query().Get("version"))
+	no, err := small("0" + r.URL.Query().Get("version"))
 	if err != nil {
 		return nil, badInput("%q is no version", r.URL.Query().Get("version"))
 	}

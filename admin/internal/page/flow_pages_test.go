@@ -213,6 +213,18 @@ func TestUploadOfAProject(t *testing.T) {
 		}
 	}
 	admin.Want(404, "/flows/bad")
+	// Who is admin of a project may make it, and pushes to no other.
+	if err := s.Access.SetRole(t.Context(), "test", "etl", access.Grant{Project: "etl", Role: access.Admin}); err != nil {
+		t.Fatal(err)
+	}
+	if a := upload(t, etl, "/flows/push", "etl", good); a.Status != http.StatusSeeOther {
+		t.Errorf("the admin of a project: %d %s", a.Status, a.Body)
+	}
+	for _, path := range []string{"/flows/shop/push", "/flows/new/push"} {
+		if a := upload(t, etl, path, "", good); a.Status != http.StatusForbidden {
+			t.Errorf("the admin of another project, %s: %d %s", path, a.Status, a.Body)
+		}
+	}
 	left, err := os.ReadDir(os.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -390,6 +402,9 @@ func TestActionsOnARun(t *testing.T) {
 	if strings.Contains(found.Body, "<script>alert") {
 		t.Error("a log is not escaped")
 	}
+	s := strings.Repeat("many\n", 300)
+	h.Exec("INSERT INTO pelton.job_log (job_id, run, pos, stream, data) SELECT job_id, 2, 0, 'o', $1 FROM pelton.flow_node WHERE run_id = $2 AND no = 1", []byte(s), run)
+	v.Want(200, where+"/logs?q=MANY", "100 further lines")
 	v.Want(200, where+"/logs?q=nowhere", "Nothing found.")
 	log := between(found.Body, `<p><a href="`, `"`)
 	v.Want(200, strings.ReplaceAll(log, "&amp;", "&"), "1 lines with")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,15 +15,18 @@ func TestPartsAreShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHub(slog.New(slog.DiscardHandler))
-		made, took := 0, time.Duration(0)
-		var fails error
+		var made, took atomic.Int64
+		var fails atomic.Bool
 		q := part{Key: "k", Page: "fault", Name: "state", Load: func(context.Context) (any, error) {
-			made++
-			time.Sleep(took) //nolint:forbidigo // the clock is synctest's
-			if made > 3 && made < 6 {
-				return "same", fails
+			n := made.Add(1)
+			time.Sleep(time.Duration(took.Load())) //nolint:forbidigo // the clock is synctest's
+			switch {
+			case fails.Load():
+				return nil, errors.New("no database")
+			case n > 3 && n < 6:
+				return "same", nil
 			}
-			return "running", fails
+			return "running", nil
 		}}
 		var topics []*topic
 		viewers := make([]chan struct{}, 10)
@@ -30,11 +34,11 @@ func TestPartsAreShared(t *testing.T) {
 			viewers[i] = make(chan struct{}, 1)
 			topics = append(topics, h.join(q, viewers[i]))
 		}
-		after := func(d time.Duration) int {
-			was := made
+		after := func(d time.Duration) int64 {
+			was := made.Load()
 			time.Sleep(d) //nolint:forbidigo // as above
 			synctest.Wait()
-			return made - was
+			return made.Load() - was
 		}
 		if n := after(20 * time.Second); n < 9 || n > 12 {
 			t.Errorf("made %d times in 20 s for ten viewers", n)
@@ -47,11 +51,12 @@ func TestPartsAreShared(t *testing.T) {
 				t.Error("a viewer was not told")
 			}
 		}
-		took = time.Second
+		took.Store(int64(time.Second))
 		if n := after(1000 * time.Second); n > 12 {
 			t.Errorf("a part that takes 1 s was made %d times in 1000 s", n)
 		}
-		took, fails = 0, errors.New("no database")
+		took.Store(0)
+		fails.Store(true)
 		if after(300*time.Second) == 0 {
 			t.Error("it was not tried again")
 		}

@@ -71,6 +71,9 @@ func Mount(mux *http.ServeMux, config Config) *Page {
 	return p
 }
 
+// Routes are the patterns of all routes, for tests.
+func (p *Page) Routes() []string { return p.routes }
+
 // End ends all streams: a server that shuts down waits for them.
 func (p *Page) End() { p.hub.shut() }
 

@@ -193,7 +193,7 @@ func nodeFilterOf(r *http.Request) (f nodeFilter, err error) {
 	}
 	f.after = -1
 	if text := query.Get("after"); text != "" {
-		if f.after, err = strconv.Atoi(text); err != nil {
+		if f.after, err = small(text); err != nil {
 			return f, badInput("%q is no place in the list", text)
 		}
 	}
@@ -247,12 +247,9 @@ func (p *Page) statuses(ctx context.Context, tx pgx.Tx, id int64) (nodeStatuses,
 	return list[0], nil
 }
 
-func (p *Page) nodes(ctx context.Context, tx pgx.Tx, id int64, f nodeFilter, order string, most int) ([]nodeLine, error) {
-	after := f.after
-	if order != "graph" {
-		after = max(after, 0)
-	}
-	return sqlfile.Rows(ctx, p.sql, tx, pgx.RowToStructByPos[nodeLine], "flow_nodes", id, f.statuses, f.search, order, after, most)
+// nodes reads nodes in the order of the graph.
+func (p *Page) nodes(ctx context.Context, tx pgx.Tx, id int64, f nodeFilter, most int) ([]nodeLine, error) {
+	return sqlfile.Rows(ctx, p.sql, tx, pgx.RowToStructByPos[nodeLine], "flow_nodes", id, f.statuses, f.search, f.after, most)
 }
 
 func (p *Page) showRun(w http.ResponseWriter, r *http.Request) error {
@@ -320,7 +317,7 @@ func (p *Page) whyRun(ctx context.Context, run runRow) string {
 // nodeTable reads a piece of the list; the pager's Next is the cursor of the next.
 func (p *Page) nodeTable(ctx context.Context, tx pgx.Tx, run runRow, f nodeFilter) (t nodeTable, err error) {
 	t = nodeTable{Run: run, Status: f.status, Search: f.search}
-	if t.Nodes, err = p.nodes(ctx, tx, run.ID, f, "graph", nodesShown+1); err != nil {
+	if t.Nodes, err = p.nodes(ctx, tx, run.ID, f, nodesShown+1); err != nil {
 		return t, err
 	}
 	if len(t.Nodes) > nodesShown {
@@ -495,7 +492,8 @@ func (p *Page) ganttPart(r *http.Request) (part, error) {
 // gantt reads a piece of the chart: the nodes that began, as many as are shown.
 func (p *Page) gantt(ctx context.Context, tx pgx.Tx, run runRow, f nodeFilter) (*ganttPage, error) {
 	data := &ganttPage{Run: run, Order: f.order, Status: f.status, Search: f.search}
-	list, err := p.nodes(ctx, tx, run.ID, f, f.order, barsShown+1)
+	list, err := sqlfile.Rows(ctx, p.sql, tx, pgx.RowToStructByPos[nodeLine], "flow_bars",
+		run.ID, f.statuses, f.search, max(f.after, 0), barsShown+1, f.order == "longest")
 	if err != nil {
 		return nil, err
 	}

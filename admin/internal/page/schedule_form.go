@@ -1,13 +1,17 @@
 package page
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/document"
@@ -18,8 +22,8 @@ import (
 // mountScheduleForm adds the form of a schedule. Both of its buttons send it here: one shows it again with the ticks to come, one stores it.
 func (p *Page) mountScheduleForm() {
 	p.get("/schedule/new", checksItself, func(w http.ResponseWriter, r *http.Request) error {
-		if all, some := actor(r.Context()).Projects(access.Operator); !all && len(some) == 0 {
-			return access.Check(r.Context(), access.Operator, "")
+		if all, some := actor(r.Context()).Projects(access.Admin); !all && len(some) == 0 {
+			return access.Check(r.Context(), access.Admin, "")
 		}
 		values := url.Values{"by": {"cron"}, "zone": {"UTC"}, "starts": {"job"}}
 		for _, name := range []string{"project", "flow", "kind"} { // from the pages of flows and jobs
@@ -33,7 +37,7 @@ func (p *Page) mountScheduleForm() {
 		return p.showScheduleForm(w, r, http.StatusOK, scheduleForm{Values: values})
 	})
 	p.get("/schedules/{name}/edit", checksItself, func(w http.ResponseWriter, r *http.Request) error {
-		e, err := p.schedule(r.Context(), r.PathValue("name"), access.Operator)
+		e, err := p.schedule(r.Context(), r.PathValue("name"), access.Admin)
 		if err != nil {
 			return err
 		}
@@ -103,13 +107,13 @@ func (p *Page) sendScheduleForm(w http.ResponseWriter, r *http.Request) error {
 	s, faults := parseSchedule(r.PostForm)
 	f.Faults = faults
 	if f.Old != "" {
-		old, err := p.schedule(r.Context(), f.Old, access.Operator)
+		old, err := p.schedule(r.Context(), f.Old, access.Admin)
 		if err != nil {
 			return err
 		}
 		s.Name, s.Phase = old.Name, old.Phase
 	}
-	if err := access.Check(r.Context(), access.Operator, scheduleProject(&s)); err != nil {
+	if err := access.Check(r.Context(), access.Admin, scheduleProject(&s)); err != nil {
 		return err
 	}
 	if len(f.Faults) == 0 {
@@ -124,13 +128,15 @@ func (p *Page) sendScheduleForm(w http.ResponseWriter, r *http.Request) error {
 	if f.Old == "" {
 		switch _, err := p.config.Schedules.Get(r.Context(), s.Name); {
 		case err == nil:
-			f.Faults = append(f.Faults, "name: there is a schedule of this name already")
-			return p.showScheduleForm(w, r, http.StatusConflict, f)
+			return p.showTaken(w, r, f)
 		case !errors.Is(err, periodic.ErrNotFound):
 			return err
 		}
 	}
-	result, err := p.config.Schedules.Put(r.Context(), s)
+	result, err := p.putSchedule(r.Context(), s, f.Old == "")
+	if errors.Is(err, errNameTaken) {
+		return p.showTaken(w, r, f)
+	}
 	if _, invalid := errors.AsType[*periodic.InvalidScheduleError](err); invalid {
 		f.Faults = faultLines(err)
 		return p.showScheduleForm(w, r, http.StatusUnprocessableEntity, f)
@@ -139,6 +145,28 @@ func (p *Page) sendScheduleForm(w http.ResponseWriter, r *http.Request) error {
 		return scheduleFault(err)
 	}
 	return p.done(w, r, schedulePath(s.Name), "Schedule %s: %s.", s.Name, result.Change)
+}
+
+var errNameTaken = errors.New("the name is taken")
+
+// putSchedule stores a schedule. A new one changes none that somebody else has stored meanwhile.
+func (p *Page) putSchedule(ctx context.Context, s periodic.Schedule, isNew bool) (result *periodic.PutResult, err error) {
+	if !isNew {
+		return p.config.Schedules.Put(ctx, s)
+	}
+	err = pgx.BeginTxFunc(ctx, p.config.Pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) (err error) {
+		if result, err = p.config.Schedules.PutTx(ctx, tx, s); err == nil && result.Change != periodic.Created {
+			err = errNameTaken
+		}
+		return err
+	})
+	return result, err
+}
+
+// showTaken shows the form again: somebody, perhaps of another project, has a schedule of the name, and nothing is told of it.
+func (p *Page) showTaken(w http.ResponseWriter, r *http.Request, f scheduleForm) error {
+	f.Faults = append(f.Faults, fmt.Sprintf("name: the name %q is taken", strings.TrimSpace(f.Values.Get("name"))))
+	return p.showScheduleForm(w, r, http.StatusConflict, f)
 }
 
 // check adds what is wrong with the schedule as a whole.
@@ -264,7 +292,7 @@ func (f *scheduleFields) number(name string) int {
 	if text == "" {
 		return 0
 	}
-	n, err := strconv.Atoi(text)
+	n, err := small(text)
 	if err != nil || n < 1 {
 		f.fault(name, strconv.Quote(text)+" is no number above 0")
 	}

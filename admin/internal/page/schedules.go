@@ -161,7 +161,7 @@ func (p *Page) showSchedules(w http.ResponseWriter, r *http.Request) error {
 	for name := range query {
 		shown.Raw[name] = query.Get(name)
 	}
-	every, some := actor(r.Context()).Projects(access.Operator)
+	every, some := actor(r.Context()).Projects(access.Admin)
 	shown.New = every || len(some) > 0
 	ctx, cancel := p.limit(r.Context())
 	defer cancel()
@@ -403,7 +403,7 @@ func (p *Page) triggerSchedule(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (p *Page) askDeleteSchedule(w http.ResponseWriter, r *http.Request) error {
-	e, err := p.schedule(r.Context(), r.PathValue("name"), access.Operator)
+	e, err := p.schedule(r.Context(), r.PathValue("name"), access.Admin)
 	if err != nil {
 		return err
 	}
@@ -414,7 +414,7 @@ func (p *Page) askDeleteSchedule(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (p *Page) deleteSchedule(w http.ResponseWriter, r *http.Request) error {
-	e, err := p.schedule(r.Context(), r.PathValue("name"), access.Operator)
+	e, err := p.schedule(r.Context(), r.PathValue("name"), access.Admin)
 	if err != nil {
 		return err
 	}
@@ -440,7 +440,7 @@ func (p *Page) backfillSchedule(w http.ResponseWriter, r *http.Request) error {
 		return badInput("from and to: want the first and the last time whose ticks are to run")
 	}
 	if text := r.PostFormValue("parallel"); text != "" {
-		if params.Parallel, err = strconv.Atoi(text); err != nil {
+		if params.Parallel, err = small(text); err != nil {
 			return badInput("at a time: %q is no number", text)
 		}
 	}

@@ -143,15 +143,26 @@ func (s *Site) addUsers(passwords bool) {
 		if passwords && (name == "admin" || name == "viewer") {
 			u.Password = Password
 		}
-		if _, err := s.Access.AddUser(s.t.Context(), "test", u); err != nil {
-			s.t.Fatal(err)
-		}
-		_, secret, err := s.Access.AddToken(s.t.Context(), "test", access.NewToken{User: name, Name: "test", Role: access.Admin})
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		s.tokens[name] = secret
+		s.add(u)
 	}
+}
+
+// Add adds a user with roles, who can be visited as.
+func (s *Site) Add(name string, roles ...access.Grant) {
+	s.t.Helper()
+	s.add(access.NewUser{Name: name, Roles: roles})
+}
+
+func (s *Site) add(u access.NewUser) {
+	s.t.Helper()
+	if _, err := s.Access.AddUser(s.t.Context(), "test", u); err != nil {
+		s.t.Fatal(err)
+	}
+	_, secret, err := s.Access.AddToken(s.t.Context(), "test", access.NewToken{User: u.Name, Name: "test", Role: access.Admin})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.tokens[u.Name] = secret
 }
 
 // Exec runs SQL.

@@ -15,7 +15,10 @@ package draw
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"html"
@@ -55,8 +58,10 @@ var colours = map[string]colour{
 
 // Picture is a flow's, without statuses. Safe for concurrent use.
 type Picture struct {
-	text []byte
-	cuts []cut // where something depends on a status
+	text   []byte
+	cuts   []cut // where something depends on a status
+	zipped []byte
+	sum    string
 }
 
 // cut is a place in the text where something of a node's status belongs.
@@ -69,8 +74,14 @@ type cut struct {
 // others, box; in it are title, rect and text, which begins with an empty tspan for a sign. They must not be changed.
 func (p *Picture) Bytes() []byte { return p.text }
 
+// Gzip are the Bytes, compressed.
+func (p *Picture) Gzip() []byte { return p.zipped }
+
+// Sum tells pictures apart: two with the same have the same Bytes.
+func (p *Picture) Sum() string { return p.sum }
+
 // Size is about how many bytes it takes.
-func (p *Picture) Size() int { return len(p.text) + 24*len(p.cuts) }
+func (p *Picture) Size() int { return len(p.text) + len(p.zipped) + 24*len(p.cuts) }
 
 // Write writes the picture as a file, its nodes coloured by their statuses; nil: all are plain.
 func (p *Picture) Write(w io.Writer, status func(node int) string) error {
@@ -128,7 +139,23 @@ func Draw(ctx context.Context, f *graph.Flow) (*Picture, error) {
 	size.x = max(size.x, title)
 	d := &writer{layout: l, picture: &Picture{}}
 	d.svg(point{size.x + 2*margin, size.y + 2*margin + titleHeight})
-	return d.picture, nil
+	return d.picture, d.picture.compress()
+}
+
+// compress prepares what is asked for most.
+func (p *Picture) compress() error {
+	var out bytes.Buffer
+	z, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
+	if err != nil {
+		return fmt.Errorf("compress a picture: %w", err)
+	}
+	_, err = z.Write(p.text)
+	if err = errors.Join(err, z.Close()); err != nil {
+		return fmt.Errorf("compress a picture: %w", err)
+	}
+	sum := sha256.Sum256(p.text)
+	p.zipped, p.sum = out.Bytes(), hex.EncodeToString(sum[:8])
+	return nil
 }
 
 // Sizes, in pixels.
