@@ -29,8 +29,13 @@ type auditLine struct {
 	Link string // empty: none
 }
 
-// Who is the actor, or the database's role where nobody said.
-func (l auditLine) Who() string { return change{Actor: l.Actor, Role: l.Role}.Who() }
+// Who is the actor, or the database's role where nobody said; who failed to log in is nobody.
+func (l auditLine) Who() string {
+	if l.Actor == "" && strings.HasPrefix(l.Action, "login") {
+		return "nobody"
+	}
+	return change{Actor: l.Actor, Role: l.Role}.Who()
+}
 
 func (p *Page) showAudit(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
