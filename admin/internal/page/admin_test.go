@@ -230,7 +230,7 @@ func TestSecrets(t *testing.T) {
 	admin.Want(404, "/admin/secrets/delete?project=etl&name=NO")
 	admin.Want(200, "/audit?action=secret.set", `href="/admin/secrets?project=etl"`, `href="/admin/secrets?project=%2A"`)
 	never("the audit", admin.Want(200, "/audit?action=secret.set"))
-	a = admin.WantPost(303, "/admin/secrets/delete", set("etl", "DB", ""), "Secret DB is deleted.")
+	admin.WantPost(303, "/admin/secrets/delete", set("etl", "DB", ""), "Secret DB is deleted.")
 	if a := admin.Get("/admin/secrets"); strings.Contains(a.Body, ">DB<") {
 		t.Error("a deleted secret is listed")
 	}
@@ -295,7 +295,8 @@ func furnishAdmin(t *testing.T, s *pagetest.Site) {
 	long := strings.Repeat("a.very.long.name-", 5) + "@example.com"
 	for _, u := range []access.NewUser{
 		{Name: "carol", Roles: []access.Grant{{Project: access.Everything, Role: access.Viewer}, {Project: "etl", Role: access.Admin}, {Project: "nightly-reports", Role: access.Operator}}},
-		{Name: "dave"}, {Name: long, Roles: []access.Grant{{Project: "etl", Role: access.Viewer}}},
+		{Name: "dave"},
+		{Name: long, Roles: []access.Grant{{Project: "etl", Role: access.Viewer}}},
 	} {
 		if _, err := s.Access.AddUser(t.Context(), "alice", u); err != nil {
 			t.Fatal(err)
