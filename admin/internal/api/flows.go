@@ -64,10 +64,13 @@ func viewed(ctx context.Context, asked string) (projects []string, err error) {
 		return []string{asked}, access.Check(ctx, access.Viewer, asked)
 	}
 	actor, _ := access.FromContext(ctx)
-	if all, names := actor.Projects(access.Viewer); !all {
-		return append([]string{}, names...), nil
+	switch all, names := actor.Projects(access.Viewer); {
+	case all:
+		return nil, nil
+	case len(names) > 0:
+		return names, nil
 	}
-	return nil, nil
+	return nil, access.Check(ctx, access.Viewer, "")
 }
 
 type flowsListInput struct {

@@ -8,11 +8,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/alert"
 	"github.com/peltonq/pelton/admin/internal/look"
 	"github.com/peltonq/pelton/admin/internal/upload"
 	"github.com/peltonq/pelton/internal/sqlfile"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/flow/secret"
 	"github.com/peltonq/pelton/periodic"
 )
 
@@ -23,6 +25,8 @@ type Config struct {
 	Jobs      *jobs.Client
 	Flows     *flow.Client
 	Schedules *periodic.Client
+	Secrets   *secret.Client
+	Alerts    *alert.Store
 	Access    *access.Store
 	Guard     *access.Guard
 	Gauges    func() (Gauges, error) // the newest reading of what waits and runs
