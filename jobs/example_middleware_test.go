@@ -65,7 +65,7 @@ func Example_middlewareAndHooks() {
 
 	// Output:
 	// hook: insert resize
-	// work begins, {"trace":"71"}
+	// work begins, {"trace": "71"}
 	// hook: work resize
 	// resizing
 	// work ended: <nil>

@@ -45,8 +45,11 @@ func (r *runner) fillRow(row *rivertype.JobRow, t *executor.Task) {
 	if len(j.Tags) > 0 {
 		row.Tags = j.Tags
 	}
-	if j.Metadata != nil || j.ExtraMetadata != nil || len(t.Earlier) > 0 {
+	switch {
+	case j.ExtraMetadata != nil || len(t.Earlier) > 0:
 		row.Metadata = mergedMetadata(j, t.Earlier)
+	case j.Metadata != nil:
+		row.Metadata = j.Metadata // nothing was added: they need not be read and written
 	}
 	if len(t.Earlier) > 0 {
 		row.Errors, row.AttemptedBy = history(t.Earlier, r.by[0])

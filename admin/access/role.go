@@ -13,8 +13,8 @@ type Role int //nolint:recvcheck // reading one needs a pointer, nothing else do
 const (
 	NoRole   Role = iota
 	Viewer        // see
-	Operator      // also run, stop, retry, pause
-	Admin         // also users, tokens of others, projects, schedules of others' code
+	Operator      // also enqueue, run, stop, retry, pause, redrive, trigger
+	Admin         // also users, tokens of others, projects, schedules, secrets, and what cannot be undone
 )
 
 var roleNames = []string{"none", "viewer", "operator", "admin"}

@@ -66,7 +66,7 @@ func (e *endpoint) listenOn(pool *pgxpool.Pool, a *app, s serving, by clients, a
 	config := admin.Config{
 		Pool: pool, Metrics: e.metrics, Schema: a.schemaName(), Logger: a.logger(levelServe),
 		Jobs: by.jobs, Flows: by.flows, Schedules: by.schedules, Secrets: by.secrets,
-		Listen: address, InsecureListen: s.insecure,
+		Private: a.tracedRequests(), Listen: address, InsecureListen: s.insecure,
 	}
 	if err := s.access.configure(a, pool, &config); err != nil {
 		return err

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -70,6 +71,19 @@ func (a *app) traced(s *traceSettings, do func(ctx context.Context, args []strin
 		}
 		defer tracer.stop(ctx)
 		return do(trace.Extract(ctx, a.env("TRACEPARENT"), a.env("TRACESTATE")), args)
+	}
+}
+
+// tracedRequests wraps what answers requests: it goes on with the trace that their headers name. Nil if nothing is traced.
+func (a *app) tracedRequests() func(http.Handler) http.Handler {
+	if a.tracer == nil {
+		return nil
+	}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ctx := trace.Extract(r.Context(), r.Header.Get("traceparent"), r.Header.Get("tracestate"))
+			next.ServeHTTP(w, r.WithContext(ctx))
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -168,6 +169,50 @@ func TestTracesOfTicks(t *testing.T) {
 		if strings.HasPrefix(s.Name, "enqueue") {
 			t.Errorf("there is a span %q beside the ticks", s.Name)
 		}
+	}
+}
+
+// What is enqueued, started and triggered through the API belongs to the trace of the request.
+func TestTracesOfRequests(t *testing.T) {
+	t.Parallel()
+	s, c := newShell(t), otlptest.New(t)
+	dir := t.TempDir()
+	for name, text := range map[string]string{"p.project": "azkaban-flow-version: 2.0\n", "f.flow": "nodes:\n  - {name: a, type: noop}\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.ok("flow", "push", dir, "--project", "p")
+	s.ok("schedule", "put", "never", "--cron", "0 3 29 2 *", "--kind", "noop")
+	server := s.traced(c, append([]string{"server", "--worker", "--listen=127.0.0.1:0", "--json"}, quick...)...)
+	endpoint := as[string](t, server.started()["endpoint"])
+	for i, call := range []struct{ path, body, span, run string }{
+		{"jobs", `{"kind": "noop"}`, "enqueue noop", "run noop"},
+		{"projects/p/flows/f/runs", `{}`, "flow p/f", "node a"},
+		{"schedules/never/trigger", "", "tick never", "run noop"},
+	} {
+		of, parent := fmt.Sprintf("%032x", i+1), fmt.Sprintf("%016x", i+1)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, endpoint+"/api/v1/"+call.path, strings.NewReader(call.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("traceparent", "00-"+of+"-"+parent+"-01")
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := response.Body.Close(); err != nil || response.StatusCode/100 != 2 {
+			t.Fatalf("%s: %s, %v", call.path, response.Status, err)
+		}
+		mine := func(name string) *otlptest.Span {
+			return find(t, c, 1, func(s *otlptest.Span) bool { return s.Name == name && s.Trace == of })[0]
+		}
+		first := mine(call.span)
+		if first.Parent != parent {
+			t.Errorf("%q is a child of %s, want the request's %s", first.Name, first.Parent, parent)
+		}
+		isChild(t, mine(call.run), first)
 	}
 }
 

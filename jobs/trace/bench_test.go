@@ -3,6 +3,7 @@ package trace_test
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -89,42 +90,50 @@ func BenchmarkWorkMiddleware(b *testing.B) {
 	}
 }
 
-// Jobs from their bulk insert to the end of their runs, with and without a tracer.
+// Jobs from their insert to the end of their runs, with and without a tracer. Those of an insert of all begin traces of their own; those of inserts
+// of a hundred carry the trace of theirs.
 func BenchmarkJobs(b *testing.B) {
 	for _, r := range ratios {
-		b.Run(r.name, func(b *testing.B) {
-			tracer := benchTracer(b, r.ratio)
-			workers := jobs.NewWorkers()
-			var left atomic.Int64
-			over := make(chan struct{})
-			jobs.AddWorker(workers, river.WorkFunc(func(context.Context, *river.Job[taskArgs]) error {
-				if left.Add(-1) == 0 {
-					close(over)
-				}
-				return nil
-			}))
-			client, err := jobs.NewClient(schematest.Pool(b), &jobs.Config{
-				Queues: map[string]jobs.QueueConfig{"default": {MaxWorkers: 200}}, Workers: workers, Middleware: tracer.Middleware(), Logger: slog.New(slog.DiscardHandler),
-			})
-			if err != nil {
-				b.Fatal(err)
-			}
-			params := make([]river.InsertManyParams, b.N)
-			for i := range params {
-				params[i].Args = taskArgs{}
-			}
-			left.Store(int64(b.N))
-			b.ResetTimer()
-			if _, err := client.InsertManyFast(b.Context(), params); err != nil {
-				b.Fatal(err)
-			}
-			if err := client.Start(b.Context()); err != nil {
-				b.Fatal(err)
-			}
-			<-over
-			if err := client.Stop(b.Context()); err != nil {
-				b.Fatal(err)
-			}
-		})
+		b.Run(r.name+"/bulk", func(b *testing.B) { benchJobs(b, r.ratio, b.N) })
+		b.Run(r.name+"/hundreds", func(b *testing.B) { benchJobs(b, r.ratio, 100) })
+	}
+}
+
+// benchJobs inserts b.N jobs, so many at a time, and works them.
+func benchJobs(b *testing.B, ratio float64, atOnce int) {
+	b.Helper()
+	tracer := benchTracer(b, ratio)
+	workers := jobs.NewWorkers()
+	var left atomic.Int64
+	over := make(chan struct{})
+	jobs.AddWorker(workers, river.WorkFunc(func(context.Context, *river.Job[taskArgs]) error {
+		if left.Add(-1) == 0 {
+			close(over)
+		}
+		return nil
+	}))
+	client, err := jobs.NewClient(schematest.Pool(b), &jobs.Config{
+		Queues: map[string]jobs.QueueConfig{"default": {MaxWorkers: 200}}, Workers: workers, Middleware: tracer.Middleware(), Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	params := make([]river.InsertManyParams, b.N)
+	for i := range params {
+		params[i].Args = taskArgs{}
+	}
+	left.Store(int64(b.N))
+	b.ResetTimer()
+	for some := range slices.Chunk(params, atOnce) {
+		if _, err := client.InsertManyFast(b.Context(), some); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := client.Start(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	<-over
+	if err := client.Stop(b.Context()); err != nil {
+		b.Fatal(err)
 	}
 }

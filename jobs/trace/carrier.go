@@ -15,7 +15,7 @@ import (
 const (
 	keyParent = "traceparent"
 	keyState  = "tracestate"
-	keyLink   = "pelton:trace_link" // the traceparent of the enqueue, for jobs that begin traces of their own
+	keyLink   = "pelton:trace_link" // the traceparent of an enqueue that is kept, for jobs that begin traces of their own
 	keyRun    = "pelton:trace_run"  // the traceparent of the run before, which failed or was put off
 )
 
@@ -93,8 +93,11 @@ func carriedBy(metadata []byte) (c carried) {
 	if !bytes.Contains(metadata, traceWord) {
 		return c
 	}
-	if parent, ok := onlyParent(metadata); ok {
+	if parent, ok := onlyKey(metadata, keyParent); ok {
 		return carried{parent: texts{parent: parent}.span()}
+	}
+	if link, ok := onlyKey(metadata, keyLink); ok {
+		return carried{link: texts{parent: link}.span()}
 	}
 	var keys struct {
 		Parent any `json:"traceparent"` // users may have given anything
@@ -113,9 +116,9 @@ func carriedBy(metadata []byte) (c carried) {
 	return carried{span(keys.Parent, keys.State), span(keys.Link, nil), span(keys.Run, nil)}
 }
 
-// onlyParent reads the parent of metadata that say nothing else of traces, and say that first, which is the usual case.
-func onlyParent(metadata []byte) (parent string, ok bool) {
-	rest, ok := bytes.CutPrefix(metadata, []byte(`{"`+keyParent+`":`))
+// onlyKey reads the traceparent under a key of metadata that say nothing else of traces, and say that first, which is the usual case.
+func onlyKey(metadata []byte, key string) (parent string, ok bool) {
+	rest, ok := bytes.CutPrefix(metadata, []byte(`{"`+key+`":`))
 	if !ok {
 		return "", false
 	}

@@ -16,7 +16,7 @@
 // Tracer is River middleware. Around an insert it starts "enqueue KIND" and writes W3C's traceparent into the metadata; around work it
 // makes "wait KIND", from when the run was due, and "run KIND", both children of the enqueue. A run that does not complete leaves its own context in
 // the metadata of its attempt, which is recorded anyway; the next run links to it. Jobs of an insert of more than a hundred begin traces of their own,
-// linked to the enqueue.
+// linked to the enqueue if that is kept.
 //
 // A run of a flow lives long, and in many processes, so its spans are made when it has ended, from what is known of its nodes then. Their ids
 // follow from the trace, which is kept with the run, and from the node's path, so jobs can name them as parents before.

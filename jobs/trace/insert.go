@@ -94,22 +94,7 @@ func (t *Tracer) insert(
 	}
 	ctx, span := t.tracer.Start(ctx, name, oteltrace.WithSpanKind(oteltrace.SpanKindProducer))
 	defer span.End()
-	text := textOf(span.SpanContext())
-	members := text.keys()
-	if n > mostChildren {
-		members = `"` + keyLink + `":"` + text.parent + `"`
-	}
-	alone := with(nil, members) // shared: nobody writes to it
-	for _, p := range many {
-		if carriesOf(p.Metadata) != none {
-			continue
-		}
-		if len(p.Metadata) == 0 {
-			p.Metadata = alone
-		} else {
-			p.Metadata = with(p.Metadata, members)
-		}
-	}
+	carry(many, membersFor(span.SpanContext(), n))
 	results, err := doInner(ctx)
 	if span.IsRecording() {
 		span.SetAttributes(messaging("enqueue", "send", first.Queue)...)
@@ -133,6 +118,37 @@ func (t *Tracer) insert(
 		}
 	}
 	return results, err
+}
+
+// membersFor are what n jobs of an insert get into their metadata. Of many, which begin traces of their own, none if the span of the
+// insert is not kept: a link to it would lead nowhere.
+func membersFor(span oteltrace.SpanContext, n int) string {
+	text := textOf(span)
+	switch {
+	case n <= mostChildren:
+		return text.keys()
+	case span.IsSampled():
+		return `"` + keyLink + `":"` + text.parent + `"`
+	}
+	return ""
+}
+
+// carry puts members into the metadata of the jobs that are in no trace yet.
+func carry(many []*rivertype.JobInsertParams, members string) {
+	if members == "" {
+		return
+	}
+	alone := with(nil, members) // shared: nobody writes to it
+	for _, p := range many {
+		if carriesOf(p.Metadata) != none {
+			continue
+		}
+		if len(p.Metadata) == 0 {
+			p.Metadata = alone
+		} else {
+			p.Metadata = with(p.Metadata, members)
+		}
+	}
 }
 
 // messaging are the attributes that OpenTelemetry's conventions for messaging want.

@@ -349,6 +349,28 @@ func TestUnsampledCaller(t *testing.T) {
 	}
 }
 
+// Of an insert that nobody keeps, many jobs need no link to it: they carry nothing, and begin traces of their own.
+func TestManyJobsOfAnUnsampledCaller(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, trace.Config{}, done)
+	params := make([]river.InsertManyParams, 101)
+	for i := range params {
+		params[i].Args = taskArgs{}
+	}
+	if _, err := r.client.InsertManyFast(trace.Extract(t.Context(), unsampled, ""), params); err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range r.named("run task", len(params)) {
+		if run.Parent != "" || len(run.Links) > 0 || run.Trace == callerTrace {
+			t.Fatalf("a run of many is %+v, want a root without links", run)
+		}
+	}
+	var carry int
+	if err := r.pool.QueryRow(t.Context(), `SELECT count(*) FROM pelton.job WHERE metadata IS NOT NULL`).Scan(&carry); err != nil || carry > 0 {
+		t.Errorf("%d jobs have metadata, %v", carry, err)
+	}
+}
+
 // A trace that is given by hand is kept, and metadata stay what they are.
 func TestMetadataOfUsers(t *testing.T) {
 	t.Parallel()

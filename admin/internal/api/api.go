@@ -14,9 +14,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/alert"
 	"github.com/peltonq/pelton/internal/sqlfile"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/flow/secret"
 	"github.com/peltonq/pelton/periodic"
 )
 
@@ -33,6 +35,8 @@ type Config struct {
 	Jobs      *jobs.Client
 	Flows     *flow.Client
 	Schedules *periodic.Client
+	Secrets   *secret.Client
+	Alerts    *alert.Store
 	Logger    *slog.Logger
 }
 
@@ -106,6 +110,8 @@ func newServer(mux *http.ServeMux, config Config) *server {
 	s.addDead()
 	s.addReports()
 	s.addUsers()
+	s.addSecrets()
+	s.addAlerts()
 	return s
 }
 
@@ -116,7 +122,7 @@ func schemaName(t reflect.Type, hint string) string {
 		t = t.Elem()
 	}
 	of := t.PkgPath() + t.Name() // of a Page, the package of what is in it is part of the name
-	for part, prefix := range map[string]string{"pelton/jobs/flow": "Flow", "pelton/periodic": "Schedule"} {
+	for part, prefix := range map[string]string{"pelton/jobs/flow": "Flow", "pelton/periodic": "Schedule", "pelton/admin/alert": "Alert"} {
 		if strings.Contains(of, part) && !strings.HasPrefix(name, prefix) {
 			return prefix + name
 		}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -85,17 +86,17 @@ type BackfillPath struct {
 
 // backfill finds a backfill whose schedule the actor has a role for.
 func (s *server) backfill(ctx context.Context, id int64, role access.Role) (*periodic.Backfill, error) {
+	if actor, _ := access.FromContext(ctx); !actor.Anything() {
+		return nil, access.Check(ctx, role, "")
+	}
 	b, err := s.Schedules.BackfillGet(ctx, id)
-	if err != nil {
-		if actor, _ := access.FromContext(ctx); !actor.Anything() {
-			return nil, access.Check(ctx, role, "")
-		}
-		return nil, err
+	if err == nil {
+		_, err = s.schedule(ctx, b.Schedule, role)
 	}
-	if _, err := s.schedule(ctx, b.Schedule, role); err != nil {
-		return nil, err
+	if p, is := errors.AsType[*problem](err); is && p.Status == http.StatusNotFound || errors.Is(err, periodic.ErrNotFound) {
+		return nil, newProblem("not-found", "there is no backfill %d", id) // without the name of a schedule of others
 	}
-	return b, nil
+	return b, err
 }
 
 func (s *server) backfillsGet(ctx context.Context, in *BackfillPath) (*answer[periodic.Backfill], error) {

@@ -25,7 +25,7 @@ func (s *server) addDead() {
 		detail: "One of a flow's node is refused: its run decides when it runs again.",
 	}, s.deadRedrive)
 	add(s, operation{
-		id: "dead-discard", method: http.MethodPost, path: "/dead/{id}/discard", tag: "dead", role: access.Operator,
+		id: "dead-discard", method: http.MethodPost, path: "/dead/{id}/discard", tag: "dead", role: access.Admin,
 		summary: "Remove a dead letter for good",
 	}, s.deadDiscard)
 	add(s, operation{
@@ -34,7 +34,7 @@ func (s *server) addDead() {
 		detail:  "Repeat it until it does none. Those of flows' nodes are left out: left_out says how many.",
 	}, s.deadRedriveMany)
 	add(s, operation{
-		id: "dead-discard-many", method: http.MethodPost, path: "/dead/discard", tag: "dead", role: access.Operator,
+		id: "dead-discard-many", method: http.MethodPost, path: "/dead/discard", tag: "dead", role: access.Admin,
 		summary: "Remove the dead letters that match for good, the oldest death first", detail: "Repeat it until it does none.",
 	}, s.deadDiscardMany)
 }

@@ -18,7 +18,7 @@
 //
 // An operation is one line of add: its id, its path, the role it needs, and a handler from input struct to output struct. huma makes the
 // document of them, and checks requests against it. Before that stand: the deadline, the role, and unknown parameters. Reads want a
-// viewer, changes an operator, what cannot be undone an admin; things that belong to a flow's project are checked by their handlers, which
+// viewer, changes an operator, what cannot be undone or decides what runs from then on an admin; things that belong to a flow's project are checked by their handlers, which
 // know the project (NoRole).
 //
 // Errors of other packages become problems in one table (conditions). What is not in it is a fault of the server's: it is logged, and

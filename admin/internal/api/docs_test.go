@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,6 +19,8 @@ import (
 	"github.com/peltonq/pelton/internal/pgtest"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/command"
+	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/periodic"
 )
 
 // example is a command of the documentation, and what it prints.
@@ -57,10 +60,15 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.workCommands()
+	s.workAll()
+	dir := t.TempDir()
+	project := zipped(t, map[string]string{"shop.project": projectFile, "nightly.flow": block(t, string(text), "yaml")})
+	if err := os.WriteFile(filepath.Join(dir, "shop.zip"), []byte(project), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	known := map[string]string{} // of the documentation: what it stands for here
 	examples := examplesOf(string(text))
-	if len(examples) < 30 {
+	if len(examples) < 60 {
 		t.Errorf("only %d examples were found", len(examples))
 	}
 	for _, e := range examples {
@@ -70,6 +78,7 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		cmd := exec.CommandContext(ctx, "sh", "-c", line)
+		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "PELTON="+s.url, "TOKEN="+s.tokens[access.Operator], "ADMIN_TOKEN="+s.tokens[access.Admin])
 		var problems bytes.Buffer
 		cmd.Stderr = &problems
@@ -81,15 +90,29 @@ func TestExamplesOfTheDocumentation(t *testing.T) {
 		if fault := shows(e.prints, string(out), known); fault != "" {
 			t.Fatalf("docs/api.md:%d: %s\n%s\nprints\n%s\nwant\n%s", e.line, fault, line, out, e.prints)
 		}
-		s.waitForCommands()
+		s.waitForQuiet()
 	}
 }
 
-// workCommands starts a client that works jobs of kind command.
-func (s *service) workCommands() {
+// block is what is in the only block of a language.
+func block(t *testing.T, text, language string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(text, "```"+language+"\n")
+	inside, _, closed := strings.Cut(rest, "```")
+	if !found || !closed {
+		t.Fatalf("the documentation has no block of %s", language)
+	}
+	return inside
+}
+
+// workAll works commands, those of flows too, advances flows and fires schedules.
+func (s *service) workAll() {
 	s.t.Helper()
 	workers := jobs.NewWorkers()
 	command.Register(workers, command.Config{})
+	if err := flow.AddWorkers(workers, s.pool, flow.WorkerConfig{FilesDir: s.t.TempDir()}); err != nil {
+		s.t.Fatal(err)
+	}
 	client, err := jobs.NewClient(s.pool, &jobs.Config{
 		Queues: map[string]jobs.QueueConfig{"default": {MaxWorkers: 5}}, Workers: workers, Logger: slog.New(slog.DiscardHandler), ID: "worker-1",
 		DutiesOff: true, // a pass over the partitions would keep that of the examples from its work
@@ -98,23 +121,36 @@ func (s *service) workCommands() {
 		s.t.Fatal(err)
 	}
 	s.run(client)
+	flows, err := flow.NewClient(s.pool, client, &flow.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	schedules, err := periodic.NewClient(s.pool, client, flows, &periodic.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	flows.Start(s.t.Context())
+	s.t.Cleanup(flows.Stop)
+	if err := schedules.Start(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(schedules.Stop)
 }
 
-// waitForCommands waits until every job of kind command has ended.
-func (s *service) waitForCommands() {
+// waitForQuiet waits until nothing is to be done any more, but what is in a queue that nobody works.
+func (s *service) waitForQuiet() {
 	s.t.Helper()
-	pgtest.Eventually(s.t, patience, func() bool {
-		list, err := s.jobs.JobList(s.t.Context(), jobs.NewJobListParams().Kinds(command.Kind))
-		if err != nil {
+	const busy = `SELECT EXISTS (SELECT FROM pelton.job_state s JOIN pelton.job j ON j.id = s.job_id
+			WHERE j.kind IN ('command', 'flow_command') AND j.queue = 'default' AND s.state NOT IN ('completed', 'cancelled', 'discarded'))
+		OR EXISTS (SELECT FROM pelton.flow_report)
+		OR EXISTS (SELECT FROM pelton.flow_run WHERE status IN ('PREPARING', 'KILLING'))
+		OR EXISTS (SELECT FROM pelton.schedule_backfill WHERE status = 'running')`
+	pgtest.Eventually(s.t, patience, func() (quiet bool) {
+		if err := s.pool.QueryRow(s.t.Context(), "SELECT NOT ("+busy+")").Scan(&quiet); err != nil {
 			s.t.Fatal(err)
 		}
-		for _, j := range list.Jobs {
-			if j.FinalizedAt == nil {
-				return false
-			}
-		}
-		return true
-	}, "the commands to end")
+		return quiet
+	}, "all to be done")
 }
 
 // shows tells what is missing in an output; empty: nothing.
@@ -138,7 +174,13 @@ func shows(doc, here string, known map[string]string) string {
 }
 
 // stand are the fields whose values in the documentation stand for others.
-var stand = []string{"id", "job_id", "new_job_id", "next_cursor"}
+var stand = []string{"id", "job_id", "new_job_id", "next_cursor", "backfill_id"}
+
+// standsIn tells whether a field's value in the documentation stands for another. A run of a flow is known by its large number: those of jobs
+// are counted, and are as the documentation says.
+func standsIn(name string, value any) bool {
+	return slices.Contains(stand, name) || name == "run" && len(fmt.Sprint(value)) > len("999")
+}
 
 // has tells where a value lacks what another has.
 func has(at string, want, got any, known map[string]string) string {
@@ -153,7 +195,7 @@ func has(at string, want, got any, known map[string]string) string {
 			if !there {
 				return at + "." + name + " is missing"
 			}
-			if slices.Contains(stand, name) {
+			if standsIn(name, want[name]) {
 				doc, here := fmt.Sprint(want[name]), fmt.Sprint(value)
 				if before, met := known[doc]; met && before != here {
 					return at + "." + name + " is another"

@@ -66,10 +66,13 @@ func viewed(ctx context.Context, asked string) (projects []string, err error) {
 		return []string{asked}, access.Check(ctx, access.Viewer, asked)
 	}
 	actor, _ := access.FromContext(ctx)
-	if all, names := actor.Projects(access.Viewer); !all {
-		return append([]string{}, names...), nil
+	switch all, names := actor.Projects(access.Viewer); {
+	case all:
+		return nil, nil
+	case len(names) > 0:
+		return names, nil
 	}
-	return nil, nil
+	return nil, access.Check(ctx, access.Viewer, "")
 }
 
 type flowsListInput struct {
@@ -130,7 +133,7 @@ type flowsPushInput struct {
 	Upload
 
 	Check        bool   `query:"check" doc:"report only, store nothing"`
-	WithSchedule bool   `query:"with_schedule" doc:"make a schedule PROJECT/FLOW of the schedule that a flow's trigger names, and keep it in step"`
+	WithSchedule bool   `query:"with_schedule" doc:"make a schedule PROJECT/FLOW of the schedule that a flow's trigger names, or bring the one that an earlier push made in step"`
 	TimeZone     string `query:"time_zone" maxLength:"100" doc:"with with_schedule: time zone of these schedules (default: that which they have, or UTC)"`
 }
 
@@ -142,7 +145,7 @@ type Pushed struct {
 }
 
 func (s *server) flowsPush(ctx context.Context, in *flowsPushInput) (*answer[Pushed], error) {
-	if err := access.Check(ctx, access.Operator, in.Project); err != nil {
+	if err := access.Check(ctx, access.Admin, in.Project); err != nil {
 		return nil, err
 	}
 	if err := flow.CheckProjectName(in.Project); err != nil {

@@ -71,10 +71,10 @@ func TestFlowsFromPushToKill(t *testing.T) {
 	s := start(t)
 	s.flows.Start(t.Context())
 	defer s.flows.Stop()
-	s.push(access.Operator, "sales")
-	s.push(access.Operator, "sales")
+	s.push(access.Admin, "sales")
+	s.push(access.Admin, "sales")
 	if versions := do[page[flow.Version]](s, access.Viewer, 200, "GET", "/api/v1/projects/sales/versions?limit=1", nil); len(versions.Items) != 1 || versions.Items[0].No != 2 ||
-		versions.NextCursor == "" || versions.Items[0].PushedBy != "operator" {
+		versions.NextCursor == "" || versions.Items[0].PushedBy != "admin" {
 		t.Errorf("versions: %+v", versions)
 	}
 	if flows := do[page[flow.Entry]](s, access.Viewer, 200, "GET", "/api/v1/flows", nil); len(flows.Items) != 1 || flows.Items[0].Flow != "etl" || flows.Items[0].Nodes != 2 {
@@ -124,7 +124,7 @@ func TestPushRefusesWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	push := func(project, body string) response {
-		return s.ask(s.tokens[access.Operator], "POST", "/api/v1/projects/"+project, body, "Content-Type", "application/zip")
+		return s.ask(s.tokens[access.Admin], "POST", "/api/v1/projects/"+project, body, "Content-Type", "application/zip")
 	}
 	s.problemOf(push("p/versions", "no zip"), 422, "invalid-flow", "zip")
 	s.problemOf(push("p/versions", ""), 400, "bad-body", "empty")
@@ -147,7 +147,7 @@ func TestPushWithSchedules(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	daily := strings.Replace(twoNodes, "nodes:", "trigger: {schedule: {type: cron, value: 0 0 7 * * ?}}\nnodes:", 1)
-	r := s.ask(s.tokens[access.Operator], "POST", "/api/v1/projects/sales/versions?with_schedule=true&time_zone=Europe/Berlin",
+	r := s.ask(s.tokens[access.Admin], "POST", "/api/v1/projects/sales/versions?with_schedule=true&time_zone=Europe/Berlin",
 		zipped(t, map[string]string{"p.project": projectFile, "etl.flow": daily}), "Content-Type", "application/zip")
 	if r.status != http.StatusCreated || !bytes.Contains(r.body, []byte(`"name":"sales/etl","change":"created"`)) {
 		t.Fatalf("%d %s", r.status, r.body)
@@ -162,17 +162,17 @@ func TestPushWithSchedules(t *testing.T) {
 func TestProjectsAreKeptApart(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	s.push(access.Operator, "sales")
-	s.push(access.Operator, "secret")
+	s.push(access.Admin, "sales")
+	s.push(access.Admin, "secret")
 	sales, looks := s.of("sales", access.Operator), s.of("sales", access.Viewer)
 	runs := map[string]int64{}
 	for _, project := range []string{"sales", "secret"} {
 		runs[project] = do[struct{ Run int64 }](s, access.Operator, 201, "POST", "/api/v1/projects/"+project+"/flows/etl/runs", map[string]any{}).Run
-		do[periodic.PutResult](s, access.Operator, 200, "PUT", "/api/v1/schedules/"+project, map[string]any{
+		do[periodic.PutResult](s, access.Admin, 200, "PUT", "/api/v1/schedules/"+project, map[string]any{
 			"name": project, "cron": "0 3 * * *", "flow": map[string]any{"project": project, "flow": "etl"},
 		})
 	}
-	do[periodic.PutResult](s, access.Operator, 200, "PUT", "/api/v1/schedules/plain", map[string]any{"name": "plain", "cron": "0 3 * * *", "job": map[string]any{"kind": "noop"}})
+	do[periodic.PutResult](s, access.Admin, 200, "PUT", "/api/v1/schedules/plain", map[string]any{"name": "plain", "cron": "0 3 * * *", "job": map[string]any{"kind": "noop"}})
 	for path, want := range map[string]string{"/api/v1/flows": `"project":"sales"`, "/api/v1/runs": `"project":"sales"`, "/api/v1/schedules": `"name":"sales"`} {
 		r := s.ask(looks, "GET", path, nil)
 		if r.status != http.StatusOK || !bytes.Contains(r.body, []byte(want)) || bytes.Contains(r.body, []byte("secret")) || bytes.Contains(r.body, []byte("plain")) {
@@ -201,13 +201,34 @@ func TestProjectsAreKeptApart(t *testing.T) {
 	if r := s.ask(sales, "POST", own+"/kill", nil); r.status != http.StatusOK {
 		t.Errorf("kill: %d %s", r.status, r.body)
 	}
-	// Nobody takes a schedule over into, or out of, a project of others.
-	for name, body := range map[string]map[string]any{
-		"mine":  {"name": "mine", "cron": "0 3 * * *", "flow": map[string]any{"project": "secret", "flow": "etl"}},
-		"other": {"name": "other", "cron": "0 3 * * *", "job": map[string]any{"kind": "noop"}},
-		"plain": {"name": "plain", "cron": "0 3 * * *", "flow": map[string]any{"project": "sales", "flow": "etl"}},
-	} {
-		s.problemOf(s.ask(sales, "PUT", "/api/v1/schedules/"+name, body), 403, "forbidden", "")
+	// Nobody takes a schedule over into, or out of, a project of others, or learns whose a name is.
+	rules := s.of("sales", access.Admin)
+	into := func(name, project string) map[string]any {
+		return map[string]any{"name": name, "cron": "0 3 * * *", "flow": map[string]any{"project": project, "flow": "etl"}}
+	}
+	s.problemOf(s.ask(rules, "PUT", "/api/v1/schedules/mine", into("mine", "secret")), 403, "forbidden", "")
+	s.problemOf(s.ask(rules, "PUT", "/api/v1/schedules/other", map[string]any{"name": "other", "cron": "0 3 * * *", "job": map[string]any{"kind": "noop"}}), 403, "forbidden", "")
+	for _, name := range []string{"plain", "secret"} {
+		p := s.problemOf(s.ask(rules, "PUT", "/api/v1/schedules/"+name, into(name, "sales")), 409, "exists", "is taken")
+		if want := fmt.Sprintf("body.name: the name %q is taken", name); p.Detail != want {
+			t.Errorf("%q, want %q", p.Detail, want)
+		}
+	}
+	s.problemOf(s.ask(sales, "PUT", "/api/v1/schedules/sales", into("sales", "sales")), 403, "forbidden", "admin")
+	s.problemOf(s.ask(sales, "DELETE", "/api/v1/schedules/sales", nil), 403, "forbidden", "admin")
+	// A backfill of others' is not told by the name of its schedule.
+	past := time.Now().UTC().AddDate(0, 0, -3)
+	b := do[periodic.Backfill](s, access.Operator, 201, "POST", "/api/v1/schedules/secret/backfills", map[string]any{"from": past, "to": past.AddDate(0, 0, 2)})
+	for _, id := range []int64{b.ID, b.ID + 1} {
+		for _, ask := range []string{"GET /api/v1/backfills/%d", "POST /api/v1/backfills/%d/cancel"} {
+			method, path, _ := strings.Cut(fmt.Sprintf(ask, id), " ")
+			if p := s.problemOf(s.ask(rules, method, path, nil), 404, "not-found", ""); p.Detail != fmt.Sprintf("there is no backfill %d", id) {
+				t.Errorf("%s: %q", path, p.Detail)
+			}
+		}
+	}
+	if r := s.ask(rules, "DELETE", "/api/v1/schedules/sales", nil); r.status != http.StatusOK {
+		t.Errorf("delete: %d %s", r.status, r.body)
 	}
 }
 
@@ -216,17 +237,17 @@ func TestSchedulesFromPutToDelete(t *testing.T) {
 	s := start(t)
 	body := map[string]any{"name": "team/nightly", "cron": "30 2 * * *", "time_zone": "America/New_York", "missed": "all:3", "job": map[string]any{"kind": "noop", "args": map[string]any{"n": 1}}}
 	const at = "/api/v1/schedules/team%2Fnightly"
-	if r := do[periodic.PutResult](s, access.Operator, 200, "PUT", at, body); r.Change != periodic.Created || r.Schedule.Name != "team/nightly" || r.Schedule.NextAt == nil {
+	if r := do[periodic.PutResult](s, access.Admin, 200, "PUT", at, body); r.Change != periodic.Created || r.Schedule.Name != "team/nightly" || r.Schedule.NextAt == nil {
 		t.Errorf("%+v", r)
 	}
-	if r := do[periodic.PutResult](s, access.Operator, 200, "PUT", at, body); r.Change != periodic.Unchanged {
+	if r := do[periodic.PutResult](s, access.Admin, 200, "PUT", at, body); r.Change != periodic.Unchanged {
 		t.Errorf("%+v", r)
 	}
-	s.problemOf(s.ask(s.tokens[access.Operator], "PUT", "/api/v1/schedules/x", body), 422, "invalid-request", "not the name in the path")
+	s.problemOf(s.ask(s.tokens[access.Admin], "PUT", "/api/v1/schedules/x", body), 422, "invalid-request", "not the name in the path")
 	body["cron"], body["misssed"] = "61 2 * * *", "skip"
-	s.problemOf(s.ask(s.tokens[access.Operator], "PUT", at, body), 422, "invalid-request", `did you mean "missed"?`)
+	s.problemOf(s.ask(s.tokens[access.Admin], "PUT", at, body), 422, "invalid-request", `did you mean "missed"?`)
 	delete(body, "misssed")
-	s.problemOf(s.ask(s.tokens[access.Operator], "PUT", at, body), 422, "invalid-schedule", "61")
+	s.problemOf(s.ask(s.tokens[access.Admin], "PUT", at, body), 422, "invalid-schedule", "61")
 	preview := do[struct{ Ticks []struct{ At, Note string } }](s, access.Viewer, 200, "POST", "/api/v1/schedules/preview",
 		map[string]any{"cron": "30 2 * * *", "time_zone": "America/New_York", "from": "2026-03-07T12:00:00Z", "number": 2})
 	if len(preview.Ticks) != 2 || preview.Ticks[0].At != "2026-03-08T03:00:00-04:00" || preview.Ticks[0].Note != "moved" {
@@ -276,6 +297,6 @@ func TestSchedulesFromPutToDelete(t *testing.T) {
 	if list := do[page[periodic.Backfill]](s, access.Viewer, 200, "GET", at+"/backfills", nil); len(list.Items) != 1 {
 		t.Errorf("%+v", list)
 	}
-	do[periodic.Deleted](s, access.Operator, 200, "DELETE", at, nil)
+	do[periodic.Deleted](s, access.Admin, 200, "DELETE", at, nil)
 	s.problemOf(s.ask(s.tokens[access.Viewer], "GET", at, nil), 404, "not-found", "team/nightly")
 }

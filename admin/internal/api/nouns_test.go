@@ -174,11 +174,11 @@ func TestDeadLetters(t *testing.T) {
 	} else if j := do[document.JobDetail](s, access.Viewer, 200, "GET", fmt.Sprintf("/api/v1/jobs/%d", c.NewJobID), nil); j.Kind != "a" {
 		t.Errorf("%+v", j)
 	}
-	if c := do[document.DeadChanged](s, access.Operator, 200, "POST", "/api/v1/dead/8/discard", nil); c.Done != "discarded" {
+	if c := do[document.DeadChanged](s, access.Admin, 200, "POST", "/api/v1/dead/8/discard", nil); c.Done != "discarded" {
 		t.Errorf("%+v", c)
 	}
 	for _, path := range []string{"/api/v1/dead/7/redrive", "/api/v1/dead/8/discard"} {
-		s.problemOf(s.ask(s.tokens[access.Operator], "POST", path, nil), http.StatusNotFound, "not-found", "")
+		s.problemOf(s.ask(s.tokens[access.Admin], "POST", path, nil), http.StatusNotFound, "not-found", "")
 	}
 	s.problemOf(s.ask(s.tokens[access.Operator], "POST", "/api/v1/dead/1000/redrive", nil), http.StatusConflict, "flow-node", "run 1")
 	c := do[changes](s, access.Operator, 200, "POST", "/api/v1/dead/redrive", `{"kinds":["a"],"limit":4}`)
@@ -192,7 +192,7 @@ func TestDeadLetters(t *testing.T) {
 	if c := do[changes](s, access.Operator, 200, "POST", "/api/v1/dead/redrive", `{"all":true}`); len(c.Letters) != 6 || c.LeftOut != 1 {
 		t.Errorf("%+v", c)
 	}
-	if c := do[changes](s, access.Operator, 200, "POST", "/api/v1/dead/discard", `{"reason":"exhausted"}`); len(c.Letters) != 1 || c.Letters[0].JobID != 1000 {
+	if c := do[changes](s, access.Admin, 200, "POST", "/api/v1/dead/discard", `{"reason":"exhausted"}`); len(c.Letters) != 1 || c.Letters[0].JobID != 1000 {
 		t.Errorf("%+v", c)
 	}
 	if left := walk[document.Dead](s, "/api/v1/dead?limit=5"); len(left) != 0 {
@@ -217,7 +217,7 @@ func TestExecutors(t *testing.T) {
 func TestPartitions(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	m := do[document.Maintenance](s, access.Operator, 200, "POST", "/api/v1/partitions/maintain", nil)
+	m := do[document.Maintenance](s, access.Admin, 200, "POST", "/api/v1/partitions/maintain", nil)
 	if m.Busy || m.Ahead["job"] == 0 {
 		t.Errorf("%+v", m)
 	}

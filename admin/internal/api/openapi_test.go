@@ -221,7 +221,7 @@ func TestWhatNoOperationAnswers(t *testing.T) {
 func TestBodiesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	token := s.tokens[access.Operator]
+	token := s.tokens[access.Admin]
 	for _, c := range []struct {
 		path, body, contentType string
 		status                  int

@@ -27,7 +27,7 @@ func (s *server) addReports() {
 		summary: "List the partitions of jobs, attempts, logs and ticks",
 	}, s.partitionsList)
 	add(s, operation{
-		id: "partitions-maintain", method: http.MethodPost, path: "/partitions/maintain", tag: "partitions", role: access.Operator,
+		id: "partitions-maintain", method: http.MethodPost, path: "/partitions/maintain", tag: "partitions", role: access.Admin,
 		summary: "Make partitions ahead and drop those past their retention, now", time: 2 * time.Minute,
 		detail: "The server does this by itself, with the retention that it was started with, which holds here too.",
 	}, s.partitionsMaintain)

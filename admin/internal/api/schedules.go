@@ -73,24 +73,18 @@ func projectOf(s *periodic.Schedule) string {
 
 // schedule finds a schedule that the actor has a role for. To others it is as if there were none.
 func (s *server) schedule(ctx context.Context, name string, role access.Role) (*periodic.Entry, error) {
-	e, err := s.Schedules.Get(ctx, name)
 	actor, _ := access.FromContext(ctx)
+	if !actor.Anything() {
+		return nil, access.Check(ctx, role, "")
+	}
+	e, err := s.Schedules.Get(ctx, name)
 	switch {
-	case errors.Is(err, periodic.ErrNotFound) && !actor.May(access.Viewer, ""):
-		if !actor.Anything() {
-			return nil, access.Check(ctx, role, "")
-		}
+	case err == nil && !actor.May(access.Viewer, projectOf(&e.Schedule)), errors.Is(err, periodic.ErrNotFound) && !actor.May(access.Viewer, ""):
 		return nil, newProblem("not-found", "there is no schedule %q that you may see", name) // without what may have been meant
 	case err != nil:
 		return nil, err
 	}
-	if err := access.Check(ctx, role, projectOf(&e.Schedule)); err != nil {
-		if actor.Anything() && !actor.May(access.Viewer, projectOf(&e.Schedule)) {
-			return nil, newProblem("not-found", "there is no schedule %q that you may see", name)
-		}
-		return nil, err
-	}
-	return e, nil
+	return e, access.Check(ctx, role, projectOf(&e.Schedule))
 }
 
 type schedulesListInput struct {
@@ -146,18 +140,14 @@ type schedulesPutInput struct {
 }
 
 func (s *server) schedulesPut(ctx context.Context, in *schedulesPutInput) (*answer[periodic.PutResult], error) {
-	if err := access.Check(ctx, access.Operator, projectOf(&in.Body)); err != nil {
+	if err := access.Check(ctx, access.Admin, projectOf(&in.Body)); err != nil {
 		return nil, err
 	}
 	if in.Body.Name != in.Name {
 		return nil, invalid("body.name", "%q is not the name in the path, %q", in.Body.Name, in.Name)
 	}
-	switch there, err := s.Schedules.Get(ctx, in.Name); {
-	case err == nil:
-		if err := access.Check(ctx, access.Operator, projectOf(&there.Schedule)); err != nil {
-			return nil, err
-		}
-	case !errors.Is(err, periodic.ErrNotFound):
+	there, err := s.mayPut(ctx, in.Name)
+	if err != nil {
 		return nil, err
 	}
 	if job := in.Body.Job; job != nil {
@@ -165,11 +155,45 @@ func (s *server) schedulesPut(ctx context.Context, in *schedulesPutInput) (*answ
 			return nil, newProblem("invalid-schedule", "body.job.args: %v", err)
 		}
 	}
-	result, err := s.Schedules.Put(ctx, in.Body)
+	result, err := s.put(ctx, in.Body, there)
 	if err != nil {
 		return nil, err
 	}
 	return &answer[periodic.PutResult]{*result}, nil
+}
+
+// mayPut tells whether there is a schedule of a name. One that the actor may not see is not told of, but that the name is taken.
+func (s *server) mayPut(ctx context.Context, name string) (there bool, err error) {
+	e, err := s.Schedules.Get(ctx, name)
+	if errors.Is(err, periodic.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	project := projectOf(&e.Schedule)
+	if actor, _ := access.FromContext(ctx); !actor.May(access.Viewer, project) {
+		return true, taken(name)
+	}
+	return true, access.Check(ctx, access.Admin, project)
+}
+
+// put stores a schedule. Where there was none, one that somebody else has stored meanwhile is not changed.
+func (s *server) put(ctx context.Context, schedule periodic.Schedule, there bool) (result *periodic.PutResult, err error) {
+	if there {
+		return s.Schedules.Put(ctx, schedule)
+	}
+	err = s.tx(ctx, func(tx pgx.Tx) (err error) {
+		if result, err = s.Schedules.PutTx(ctx, tx, schedule); err == nil && result.Change != periodic.Created {
+			err = taken(schedule.Name)
+		}
+		return err
+	})
+	return result, err
+}
+
+func taken(name string) *problem {
+	return newProblem("exists", "body.name: the name %q is taken", name)
 }
 
 // PreviewRequest says which ticks to show.
@@ -253,7 +277,7 @@ func (s *server) schedulesTicks(ctx context.Context, in *schedulesTicksInput) (*
 }
 
 func (s *server) schedulesDelete(ctx context.Context, in *SchedulePath) (*answer[periodic.Deleted], error) {
-	if _, err := s.schedule(ctx, in.Name, access.Operator); err != nil {
+	if _, err := s.schedule(ctx, in.Name, access.Admin); err != nil {
 		return nil, err
 	}
 	deleted, err := s.Schedules.Delete(ctx, in.Name)

@@ -18,8 +18,8 @@ var deadRoom = room{Name: "Dead letters", Path: "/dead", Mount: func(p *Page) {
 	p.get("/dead", viewer, p.showDead)
 	p.get("/dead/{id}", viewer, p.showLetter)
 	p.post("/dead/redrive", operator, p.redriveDead)
-	p.get("/dead/discard", operator, p.askDiscard)
-	p.post("/dead/discard", operator, p.discardDead)
+	p.get("/dead/discard", admin, p.askDiscard)
+	p.post("/dead/discard", admin, p.discardDead)
 }}
 
 const (

@@ -9,5 +9,5 @@ var Visible = visible
 func Patterns() []string {
 	p := Mount(http.NewServeMux(), Config{Schema: "pelton"})
 	defer p.Close()
-	return p.routes
+	return p.Routes()
 }

@@ -129,7 +129,7 @@ func (p *Page) flowPage(r *http.Request) (*flowPage, error) {
 	no := 0
 	if text := r.FormValue("version"); text != "" {
 		var err error
-		if no, err = strconv.Atoi(text); err != nil || no < 1 {
+		if no, err = small(text); err != nil || no < 1 {
 			return nil, badInput("%q is no version", text)
 		}
 	}
@@ -187,7 +187,7 @@ func (d *flowPage) list(graph *flow.Graph, search, after, chosen string) error {
 	from := -1
 	if after != "" {
 		var err error
-		if from, err = strconv.Atoi(after); err != nil {
+		if from, err = small(after); err != nil {
 			return badInput("%q is no place in the list", after)
 		}
 	}
@@ -214,7 +214,7 @@ func (d *flowPage) list(graph *flow.Graph, search, after, chosen string) error {
 		}
 	}
 	if chosen != "" {
-		i, err := strconv.Atoi(chosen)
+		i, err := small(chosen)
 		if err != nil || i < 0 || i >= len(graph.Nodes) {
 			return notFound("flow %s has no node number %s", d.Flow, chosen)
 		}
@@ -318,7 +318,7 @@ func (p *Page) pictureOf(r *http.Request) (*flow.Picture, error) {
 	if err := inProject(ctx, access.Viewer, project); err != nil {
 		return nil, err
 	}
-	no, err := strconv.Atoi("0" + r.URL.Query().Get("version"))
+	no, err := small("0" + r.URL.Query().Get("version"))
 	if err != nil {
 		return nil, badInput("%q is no version", r.URL.Query().Get("version"))
 	}

@@ -402,6 +402,9 @@ func TestActionsOnARun(t *testing.T) {
 	if strings.Contains(found.Body, "<script>alert") {
 		t.Error("a log is not escaped")
 	}
+	s := strings.Repeat("many\n", 300)
+	h.Exec("INSERT INTO pelton.job_log (job_id, run, pos, stream, data) SELECT job_id, 2, 0, 'o', $1 FROM pelton.flow_node WHERE run_id = $2 AND no = 1", []byte(s), run)
+	v.Want(200, where+"/logs?q=MANY", "100 further lines")
 	v.Want(200, where+"/logs?q=nowhere", "Nothing found.")
 	log := between(found.Body, `<p><a href="`, `"`)
 	v.Want(200, strings.ReplaceAll(log, "&amp;", "&"), "1 lines with")

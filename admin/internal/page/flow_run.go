@@ -131,7 +131,7 @@ func (f *runForm) parse(r *http.Request) flow.Options {
 	f.disable(o.Disabled)
 	number := func(field string) (string, int) {
 		written := text(field)
-		n, err := strconv.Atoi(written)
+		n, err := small(written)
 		if written != "" && err != nil {
 			f.fault(field, "%q is no whole number", written)
 		}

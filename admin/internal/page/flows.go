@@ -186,7 +186,7 @@ func (p *Page) showProject(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	data := projectPage{Project: project, MayPush: actor(ctx).May(access.Admin, project)}
-	below, err := strconv.Atoi("0" + r.URL.Query().Get("versions"))
+	below, err := small("0" + r.URL.Query().Get("versions"))
 	if err != nil {
 		return badInput("versions: %q is no number", r.URL.Query().Get("versions"))
 	}
@@ -234,7 +234,7 @@ func (p *Page) showNotes(w http.ResponseWriter, r *http.Request) error {
 	if err := inProject(ctx, access.Viewer, project); err != nil {
 		return err
 	}
-	no, err := strconv.Atoi(r.PathValue("version"))
+	no, err := small(r.PathValue("version"))
 	if err != nil || no < 1 {
 		return notFound("there is no version %s", r.PathValue("version"))
 	}

@@ -3,6 +3,7 @@ package page
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -36,4 +37,10 @@ func sortedKeys[V any](all ...map[string]V) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(keys))
+}
+
+// small reads a number that fits into the database's integer.
+func small(text string) (int, error) {
+	n, err := strconv.ParseInt(text, 10, 32)
+	return int(n), err
 }

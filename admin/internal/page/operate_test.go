@@ -37,7 +37,7 @@ func TestDeadLetters(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Start(t, pagetest.Options{Jobs: pagetest.Working()})
 	ids := append(bury(s, 3, "default"), bury(s, 2, "mail")...)
-	viewer, operator := s.As("viewer"), s.As("operator")
+	viewer, operator, admin := s.As("viewer"), s.As("operator"), s.As("admin")
 	for query, want := range map[string]int{
 		"": 5, "queue=mail": 2, "queue=mail,default": 5, "kind=nothing": 0, "reason=exhausted": 5, "reason=poison": 0, "since=1h": 5, "until=1h": 0,
 		"queue=" + url.QueryEscape("' OR 1=1 --"): 0, "kind=" + url.QueryEscape(evil): 0,
@@ -56,6 +56,12 @@ func TestDeadLetters(t *testing.T) {
 	}
 	checkEscaped(t, "a letter", viewer.Want(200, fmt.Sprintf("/dead/%d", ids[0]), "its attempts were used up", "broken 0"))
 	viewer.Want(404, "/dead/77")
+	for _, path := range []string{"/dead", fmt.Sprintf("/dead/%d", ids[0])} {
+		if a := operator.Want(200, path, "Redrive"); strings.Contains(a.Body, "Discard") {
+			t.Errorf("%s: an operator is offered what would be refused", path)
+		}
+		admin.Want(200, path, "Redrive", "Discard")
+	}
 	// Pause, so that what is redriven stays where it is.
 	if err := s.Jobs.QueuePause(t.Context(), jobs.AllQueues, nil); err != nil {
 		t.Fatal(err)
@@ -63,12 +69,12 @@ func TestDeadLetters(t *testing.T) {
 	operator.WantPost(400, "/dead/redrive", nil, "tick some")
 	operator.WantPost(303, "/dead/redrive", url.Values{"id": {fmt.Sprint(ids[0])}}, fmt.Sprintf("new job of dead letter %d", ids[0]), "available")
 	operator.WantPost(303, "/dead/redrive", url.Values{"id": {fmt.Sprint(ids[1]), fmt.Sprint(ids[2])}}, "Made 2 new jobs")
-	operator.Want(200, "/dead/discard?all=1&queue=mail", "All dead letters that match the filter")
-	operator.Want(200, fmt.Sprintf("/dead/discard?id=%d", ids[3]), fmt.Sprintf("The dead letter of job %d", ids[3]))
+	admin.Want(200, "/dead/discard?all=1&queue=mail", "All dead letters that match the filter")
+	admin.Want(200, fmt.Sprintf("/dead/discard?id=%d", ids[3]), fmt.Sprintf("The dead letter of job %d", ids[3]))
 	if n := letters(t, s); n != 2 {
 		t.Errorf("%d letters before anything was confirmed, want 2", n)
 	}
-	operator.WantPost(303, "/dead/discard", url.Values{"ids": {fmt.Sprint(ids[3])}}, "Discarded a dead letter")
+	admin.WantPost(303, "/dead/discard", url.Values{"ids": {fmt.Sprint(ids[3])}}, "Discarded a dead letter")
 	operator.WantPost(303, "/dead/redrive", url.Values{"all": {"1"}, "queue": {"nothing"}}, "Made 0 new jobs")
 	operator.WantPost(303, "/dead/redrive", url.Values{"all": {"1"}, "queue": {"mail"}})
 	if n := letters(t, s); n != 0 {

@@ -8,10 +8,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/alert"
 	"github.com/peltonq/pelton/admin/internal/look"
 	"github.com/peltonq/pelton/internal/sqlfile"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/flow/secret"
 	"github.com/peltonq/pelton/periodic"
 )
 
@@ -22,6 +24,8 @@ type Config struct {
 	Jobs      *jobs.Client
 	Flows     *flow.Client
 	Schedules *periodic.Client
+	Secrets   *secret.Client
+	Alerts    *alert.Store
 	Access    *access.Store
 	Guard     *access.Guard
 	Gauges    func() (Gauges, error) // the newest reading of what waits and runs
@@ -66,6 +70,9 @@ func Mount(mux *http.ServeMux, config Config) *Page {
 	}
 	return p
 }
+
+// Routes are the patterns of all routes, for tests.
+func (p *Page) Routes() []string { return p.routes }
 
 // End ends all streams: a server that shuts down waits for them.
 func (p *Page) End() { p.hub.shut() }

@@ -279,7 +279,7 @@ func stateClass(state string) string {
 		return "waits"
 	case "retryable", "errored", "paused", "failed_finishing", "killing", "failed_succeeded", "lost", "late", "parked":
 		return "warns"
-	case "discarded", "failed", "killed", "dead", "missed", "refused":
+	case "discarded", "failed", "killed", "dead", "missed", "refused", "firing":
 		return "bad"
 	}
 	return "off"

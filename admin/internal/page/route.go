@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -87,7 +88,26 @@ func parseForm(r *http.Request) error {
 	if err != nil {
 		return badInput("the form cannot be read: %v", err)
 	}
+	for _, values := range r.PostForm {
+		if err := storable(values...); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// checkAddress refuses addresses whose path or query no database can hold.
+func checkAddress(r *http.Request) error {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return badInput("the address cannot be read: %v", err)
+	}
+	for _, values := range query {
+		if err := storable(values...); err != nil {
+			return err
+		}
+	}
+	return storable(r.URL.Path)
 }
 
 // inputError is a fault of what was asked for. Its text is shown.
@@ -128,6 +148,8 @@ func (p *Page) fail(w http.ResponseWriter, r *http.Request, err error) {
 		p.showFault(w, r, input.status, http.StatusText(input.status), input.text)
 	case errors.Is(err, rivertype.ErrNotFound), errors.Is(err, access.ErrNotFound):
 		p.showFault(w, r, http.StatusNotFound, "Not found", err.Error())
+	case unstorable(err):
+		p.showFault(w, r, http.StatusBadRequest, http.StatusText(http.StatusBadRequest), "The database cannot hold a value of this address or form.")
 	case tookTooLong(err):
 		p.showFault(w, r, http.StatusServiceUnavailable, "That took too long",
 			"The database was given "+readTime.String()+" for it. Ask for less: a shorter time, or fewer filters that no index helps; or try again later.")
@@ -135,6 +157,12 @@ func (p *Page) fail(w http.ResponseWriter, r *http.Request, err error) {
 		p.config.Logger.ErrorContext(r.Context(), "a page failed", "path", r.URL.Path, "error", err)
 		p.showFault(w, r, http.StatusInternalServerError, "Something went wrong", "The server's log says more.")
 	}
+}
+
+// unstorable tells whether the database was given a value that it cannot hold: a data exception, by PostgreSQL's classes of errors.
+func unstorable(err error) bool {
+	refusal, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && strings.HasPrefix(refusal.Code, "22")
 }
 
 // tookTooLong tells whether a statement, or the wait for a connection, was cut off.

@@ -193,7 +193,7 @@ func nodeFilterOf(r *http.Request) (f nodeFilter, err error) {
 	}
 	f.after = -1
 	if text := query.Get("after"); text != "" {
-		if f.after, err = strconv.Atoi(text); err != nil {
+		if f.after, err = small(text); err != nil {
 			return f, badInput("%q is no place in the list", text)
 		}
 	}

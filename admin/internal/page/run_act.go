@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -61,7 +60,7 @@ func (p *Page) chosen(r *http.Request, run runRow) (action runAction, paths []st
 	var numbers []int
 	for _, field := range r.Form["node"] {
 		for text := range strings.SplitSeq(field, ",") {
-			n, err := strconv.Atoi(text)
+			n, err := small(text)
 			if err != nil || n < 0 || n > math.MaxInt32 {
 				return action, nil, badInput("%q is no number of a node", text)
 			}

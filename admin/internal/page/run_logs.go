@@ -59,6 +59,7 @@ type logsPage struct {
 	Run     runRow
 	Search  string
 	Found   []foundLine
+	Left    int   // further lines beside the last one found
 	Looked  int64 // bytes
 	Nodes   int   // that it has looked at
 	UpTo    string
@@ -205,7 +206,7 @@ func (s *logSearch) close() {
 
 func (s *logSearch) lines(data []byte) {
 	lower := lowered(data)
-	for from := 0; len(s.page.Found) < searchLines; {
+	for from := 0; from < len(data); {
 		at := bytes.Index(lower[from:], s.needle)
 		if at < 0 {
 			return
@@ -216,12 +217,16 @@ func (s *logSearch) lines(data []byte) {
 		if n := bytes.IndexByte(data[at:], '\n'); n >= 0 {
 			end = at + n
 		}
+		from = max(end, at+1)
+		if len(s.page.Found) >= searchLines {
+			s.page.Left++
+			continue
+		}
 		after := min(end, at+len(s.needle))
 		s.page.Found = append(s.page.Found, foundLine{
 			No: s.node.No, Path: s.node.Path, Job: s.job, Run: s.run,
 			Before: cutLeft(data[begin:at]), Match: string(data[at:after]), After: cutRight(data[after:end]),
 		})
-		from = max(end, at+1)
 	}
 }
 

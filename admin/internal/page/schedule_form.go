@@ -1,13 +1,18 @@
 package page
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/document"
@@ -18,8 +23,8 @@ import (
 // mountScheduleForm adds the form of a schedule. Both of its buttons send it here: one shows it again with the ticks to come, one stores it.
 func (p *Page) mountScheduleForm() {
 	p.get("/schedule/new", checksItself, func(w http.ResponseWriter, r *http.Request) error {
-		if all, some := actor(r.Context()).Projects(access.Operator); !all && len(some) == 0 {
-			return access.Check(r.Context(), access.Operator, "")
+		if all, some := actor(r.Context()).Projects(access.Admin); !all && len(some) == 0 {
+			return access.Check(r.Context(), access.Admin, "")
 		}
 		values := url.Values{"by": {"cron"}, "zone": {"UTC"}, "starts": {"job"}}
 		for _, name := range []string{"project", "flow", "kind"} { // from the pages of flows and jobs
@@ -33,7 +38,7 @@ func (p *Page) mountScheduleForm() {
 		return p.showScheduleForm(w, r, http.StatusOK, scheduleForm{Values: values})
 	})
 	p.get("/schedules/{name}/edit", checksItself, func(w http.ResponseWriter, r *http.Request) error {
-		e, err := p.schedule(r.Context(), r.PathValue("name"), access.Operator)
+		e, err := p.schedule(r.Context(), r.PathValue("name"), access.Admin)
 		if err != nil {
 			return err
 		}
@@ -50,6 +55,7 @@ type scheduleForm struct {
 	Values url.Values
 	Old    string // the schedule that is changed; empty: a new one
 	Faults []string
+	Only   bool // the ticks to come were asked for, nothing else
 	ToCome []foreseen
 	Words  string // about what is to come, where it cannot be foreseen
 }
@@ -67,30 +73,37 @@ func (f scheduleForm) Choices(name string) []string {
 	}[name]
 }
 
+// showScheduleForm shows the form, with the ticks to come where it says when.
 func (p *Page) showScheduleForm(w http.ResponseWriter, r *http.Request, status int, f scheduleForm) error {
+	if s, faults := parseSchedule(f.Values); len(faults)+len(f.Faults) == 0 && (s.Cron != "" || s.Every != 0 || s.Delay != 0 || s.At != nil) {
+		f.foresee(&s, time.Now())
+	}
+	return p.renderForm(w, r, status, f)
+}
+
+func (p *Page) renderForm(w http.ResponseWriter, r *http.Request, status int, f scheduleForm) error {
 	title := "New schedule"
 	if f.Old != "" {
 		title = "Change schedule " + f.Old
 	}
-	if f.Values.Get("cron") != "" || f.Values.Get("every") != "" || f.Values.Get("at") != "" {
-		if s, faults := parseSchedule(f.Values); len(faults) == 0 {
-			f.foresee(&s)
-		}
-	}
 	return p.renderStatus(w, r, status, "schedule_form", title, f)
 }
 
-func (f *scheduleForm) foresee(s *periodic.Schedule) {
+// foresee adds the ticks to come, or why there are none; false: something is wrong.
+func (f *scheduleForm) foresee(s *periodic.Schedule, from time.Time) bool {
 	if s.Delay != 0 {
 		f.Words = "Each run starts " + s.Delay.Short() + " after the end of the one before."
-		return
+		return true
 	}
 	var err error
-	if f.ToCome, err = foresee(s, time.Now()); err != nil {
-		f.Faults = append(f.Faults, err.Error())
-	} else if len(f.ToCome) == 0 {
+	if f.ToCome, err = foresee(s, from); err != nil {
+		f.Faults = append(f.Faults, faultLines(err)...)
+		return false
+	}
+	if len(f.ToCome) == 0 {
 		f.Words = "No tick is to come."
 	}
+	return true
 }
 
 func (p *Page) sendScheduleForm(w http.ResponseWriter, r *http.Request) error {
@@ -102,14 +115,17 @@ func (p *Page) sendScheduleForm(w http.ResponseWriter, r *http.Request) error {
 	}
 	s, faults := parseSchedule(r.PostForm)
 	f.Faults = faults
+	if r.PostFormValue("do") != "save" {
+		return p.showTicks(w, r, f, &s)
+	}
 	if f.Old != "" {
-		old, err := p.schedule(r.Context(), f.Old, access.Operator)
+		old, err := p.schedule(r.Context(), f.Old, access.Admin)
 		if err != nil {
 			return err
 		}
 		s.Name, s.Phase = old.Name, old.Phase
 	}
-	if err := access.Check(r.Context(), access.Operator, scheduleProject(&s)); err != nil {
+	if err := access.Check(r.Context(), access.Admin, scheduleProject(&s)); err != nil {
 		return err
 	}
 	if len(f.Faults) == 0 {
@@ -118,19 +134,18 @@ func (p *Page) sendScheduleForm(w http.ResponseWriter, r *http.Request) error {
 	if len(f.Faults) > 0 {
 		return p.showScheduleForm(w, r, http.StatusUnprocessableEntity, f)
 	}
-	if r.PostFormValue("do") != "save" {
-		return p.showScheduleForm(w, r, http.StatusOK, f)
-	}
 	if f.Old == "" {
 		switch _, err := p.config.Schedules.Get(r.Context(), s.Name); {
 		case err == nil:
-			f.Faults = append(f.Faults, "name: there is a schedule of this name already")
-			return p.showScheduleForm(w, r, http.StatusConflict, f)
+			return p.showTaken(w, r, f)
 		case !errors.Is(err, periodic.ErrNotFound):
 			return err
 		}
 	}
-	result, err := p.config.Schedules.Put(r.Context(), s)
+	result, err := p.putSchedule(r.Context(), s, f.Old == "")
+	if errors.Is(err, errNameTaken) {
+		return p.showTaken(w, r, f)
+	}
 	if _, invalid := errors.AsType[*periodic.InvalidScheduleError](err); invalid {
 		f.Faults = faultLines(err)
 		return p.showScheduleForm(w, r, http.StatusUnprocessableEntity, f)
@@ -139,6 +154,52 @@ func (p *Page) sendScheduleForm(w http.ResponseWriter, r *http.Request) error {
 		return scheduleFault(err)
 	}
 	return p.done(w, r, schedulePath(s.Name), "Schedule %s: %s.", s.Name, result.Change)
+}
+
+var errNameTaken = errors.New("the name is taken")
+
+// putSchedule stores a schedule. A new one changes none that somebody else has stored meanwhile.
+func (p *Page) putSchedule(ctx context.Context, s periodic.Schedule, isNew bool) (result *periodic.PutResult, err error) {
+	if !isNew {
+		return p.config.Schedules.Put(ctx, s)
+	}
+	err = pgx.BeginTxFunc(ctx, p.config.Pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) (err error) {
+		if result, err = p.config.Schedules.PutTx(ctx, tx, s); err == nil && result.Change != periodic.Created {
+			err = errNameTaken
+		}
+		return err
+	})
+	return result, err
+}
+
+// showTaken shows the form again: somebody, perhaps of another project, has a schedule of the name, and nothing is told of it.
+func (p *Page) showTaken(w http.ResponseWriter, r *http.Request, f scheduleForm) error {
+	f.Faults = append(f.Faults, fmt.Sprintf("name: the name %q is taken", strings.TrimSpace(f.Values.Get("name"))))
+	return p.showScheduleForm(w, r, http.StatusConflict, f)
+}
+
+// whenFields are the fields that say when a schedule has ticks.
+var whenFields = []string{"by", "cron", "every", "delay", "at", "zone", "start", "end", "gap", "repeat", "from"}
+
+// showTicks shows the form again with the ticks to come, whatever the rest of it says.
+func (p *Page) showTicks(w http.ResponseWriter, r *http.Request, f scheduleForm, s *periodic.Schedule) error {
+	f.Only = true
+	f.Faults = slices.DeleteFunc(f.Faults, func(fault string) bool {
+		name, _, _ := strings.Cut(fault, ":")
+		return !slices.Contains(whenFields, name)
+	})
+	from, err := momentIn("from", f.Value("from"), s.TimeZone)
+	if err != nil {
+		f.Faults = append(f.Faults, err.Error())
+	}
+	if from.IsZero() {
+		from = time.Now()
+	}
+	status := http.StatusUnprocessableEntity
+	if len(f.Faults) == 0 && f.foresee(s, from) {
+		status = http.StatusOK
+	}
+	return p.renderForm(w, r, status, f)
 }
 
 // check adds what is wrong with the schedule as a whole.
@@ -264,7 +325,7 @@ func (f *scheduleFields) number(name string) int {
 	if text == "" {
 		return 0
 	}
-	n, err := strconv.Atoi(text)
+	n, err := small(text)
 	if err != nil || n < 1 {
 		f.fault(name, strconv.Quote(text)+" is no number above 0")
 	}

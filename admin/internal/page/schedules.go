@@ -1,7 +1,9 @@
 package page
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -161,7 +163,7 @@ func (p *Page) showSchedules(w http.ResponseWriter, r *http.Request) error {
 	for name := range query {
 		shown.Raw[name] = query.Get(name)
 	}
-	every, some := actor(r.Context()).Projects(access.Operator)
+	every, some := actor(r.Context()).Projects(access.Admin)
 	shown.New = every || len(some) > 0
 	ctx, cancel := p.limit(r.Context())
 	defer cancel()
@@ -218,6 +220,23 @@ type scheduleNow struct {
 
 // State says how it stands, in a word.
 func (s *scheduleNow) State() string { return scheduleState(&s.Entry) }
+
+// Zone is the time zone by name.
+func (s *scheduleNow) Zone() string { return cmp.Or(s.TimeZone, "UTC") }
+
+// Local is a time in the schedule's zone.
+func (s *scheduleNow) Local(t time.Time) string { return periodic.InZone(t, s.TimeZone) }
+
+// RunOptions are those of the flow's runs, as JSON; empty: none.
+func (s *scheduleNow) RunOptions() string {
+	if s.Flow == nil {
+		return ""
+	}
+	if text, err := json.Marshal(s.Flow.Options); err == nil && string(text) != "{}" {
+		return string(text)
+	}
+	return ""
+}
 
 // MissedRule is what becomes of ticks that nobody fired in time.
 func (s *scheduleNow) MissedRule() string {
@@ -362,6 +381,19 @@ func momentIn(name, text, zone string) (time.Time, error) {
 	return parseMoment(name, text, time.Now())
 }
 
+// lastIn is momentIn for the end of a range: a date is the end of that day, but of today what has passed of it.
+func lastIn(name, text, zone string) (time.Time, error) {
+	at, err := momentIn(name, text, zone)
+	if _, dated := time.Parse(time.DateOnly, strings.TrimSpace(text)); err != nil || dated != nil {
+		return at, err
+	}
+	end := at.AddDate(0, 0, 1).Add(-time.Microsecond)
+	if passed := time.Now().Add(-time.Second); at.Before(passed) && end.After(passed) { // clocks differ by a little
+		end = passed
+	}
+	return end, nil
+}
+
 // scheduleVerb does something to a schedule, and says so.
 type scheduleVerb struct {
 	done string
@@ -403,7 +435,7 @@ func (p *Page) triggerSchedule(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (p *Page) askDeleteSchedule(w http.ResponseWriter, r *http.Request) error {
-	e, err := p.schedule(r.Context(), r.PathValue("name"), access.Operator)
+	e, err := p.schedule(r.Context(), r.PathValue("name"), access.Admin)
 	if err != nil {
 		return err
 	}
@@ -414,7 +446,7 @@ func (p *Page) askDeleteSchedule(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (p *Page) deleteSchedule(w http.ResponseWriter, r *http.Request) error {
-	e, err := p.schedule(r.Context(), r.PathValue("name"), access.Operator)
+	e, err := p.schedule(r.Context(), r.PathValue("name"), access.Admin)
 	if err != nil {
 		return err
 	}
@@ -433,14 +465,14 @@ func (p *Page) backfillSchedule(w http.ResponseWriter, r *http.Request) error {
 	if params.From, err = momentIn("from", r.PostFormValue("from"), e.TimeZone); err != nil {
 		return err
 	}
-	if params.To, err = momentIn("to", r.PostFormValue("to"), e.TimeZone); err != nil {
+	if params.To, err = lastIn("to", r.PostFormValue("to"), e.TimeZone); err != nil {
 		return err
 	}
 	if params.From.IsZero() || params.To.IsZero() {
 		return badInput("from and to: want the first and the last time whose ticks are to run")
 	}
 	if text := r.PostFormValue("parallel"); text != "" {
-		if params.Parallel, err = strconv.Atoi(text); err != nil {
+		if params.Parallel, err = small(text); err != nil {
 			return badInput("at a time: %q is no number", text)
 		}
 	}

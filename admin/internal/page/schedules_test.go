@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/internal/page/pagetest"
 	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/periodic"
@@ -91,7 +92,10 @@ func TestSchedules(t *testing.T) {
 		t.Errorf("too much: %s", a.Body)
 	}
 	etl.Want(200, "/schedules/etl%2Fdaily", "Start a run now")
-	for _, path := range []string{"/schedules/often", "/schedules/often/edit", "/schedules/often/delete", "/live/schedules/often", "/live?part=/live/schedules/often"} {
+	for _, path := range []string{"/schedules/often/edit", "/schedules/etl%2Fdaily/edit", "/schedules/etl%2Fdaily/delete"} {
+		etl.Want(403, path)
+	}
+	for _, path := range []string{"/schedules/often", "/live/schedules/often", "/live?part=/live/schedules/often"} {
 		etl.Want(404, path)
 	}
 	etl.WantPost(404, "/schedules/often/pause", nil)
@@ -108,21 +112,27 @@ func TestSchedules(t *testing.T) {
 	viewer.Want(400, "/schedules/team%2Fnightly?after=x")
 	past := time.Now().AddDate(0, 0, -3)
 	day := func(n int) string { return past.AddDate(0, 0, n).Format("2006-01-02") }
-	operator.WantPost(303, "/schedules/team%2Fnightly/backfill", url.Values{"from": {day(0)}, "to": {day(2)}, "parallel": {"2"}}, "2 ticks", "Cancel backfill 1")
+	operator.WantPost(303, "/schedules/team%2Fnightly/backfill", url.Values{"from": {day(0)}, "to": {day(2)}, "parallel": {"2"}}, "3 ticks", "Cancel backfill 1")
 	operator.WantPost(400, "/schedules/team%2Fnightly/backfill", url.Values{"from": {day(2)}, "to": {day(0)}})
 	operator.WantPost(404, "/schedules/often/backfill/cancel", url.Values{"backfill": {"1"}})
 	operator.WantPost(303, "/schedules/team%2Fnightly/backfill/cancel", url.Values{"backfill": {"1"}}, "starts nothing more", "cancelled")
-	operator.Want(200, "/schedules/often/delete", "The schedule is removed")
-	operator.WantPost(303, "/schedules/often/delete", nil, "Deleted schedule often")
+	if a := operator.Want(200, "/schedules/often", "Start a run now"); strings.Contains(a.Body, "/delete") || strings.Contains(a.Body, "/edit") {
+		t.Error("an operator is offered what would be refused")
+	}
+	admin := s.As("admin")
+	admin.Want(200, "/schedules/often", "/delete", "/edit")
+	admin.Want(200, "/schedules/often/delete", "The schedule is removed")
+	admin.WantPost(303, "/schedules/often/delete", nil, "Deleted schedule often")
 	viewer.Want(404, "/schedules/often")
 }
 
 func TestScheduleForm(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Start(t, pagetest.Options{})
-	viewer, operator, etl := s.As("viewer"), s.As("operator"), s.As("etl")
+	viewer, admin, etl := s.As("viewer"), s.As("admin"), s.As("etl")
 	viewer.Want(403, "/schedule/new")
-	operator.Want(200, "/schedule/new?kind=report", `value="report"`)
+	s.As("operator").Want(403, "/schedule/new")
+	admin.Want(200, "/schedule/new?kind=report", `value="report"`)
 	form := url.Values{
 		"name": {"night"}, "by": {"cron"}, "cron": {"30 2 * * *"}, "zone": {"America/New_York"}, "starts": {"job"}, "kind": {"noop"}, "args": {`{"n": 1}`},
 		"missed": {"all:3"}, "gap": {"next"}, "repeat": {"both"}, "tags": {"red, blue"}, "description": {evil},
@@ -139,35 +149,46 @@ func TestScheduleForm(t *testing.T) {
 	}
 	// The ticks to come are shown before anything is stored, with what clock changes do to them.
 	at := change("cron", "30 2 8 3 *", "start", "2027-01-01")
-	a := operator.WantPost(200, "/schedule", at, "2028-03-08 02:30:00 -05:00")
+	a := admin.WantPost(200, "/schedule", at, "2028-03-08 02:30:00 -05:00")
 	checkEscaped(t, "the form", a)
-	operator.WantPost(200, "/schedule", change("cron", "30 2 14 3 *", "start", "2027-01-01"), "2027-03-14 03:00:00 -04:00", "moved, 02:30:00 on the wall")
-	operator.WantPost(200, "/schedule", change("by", "delay", "delay", "5m"), "5m after the end")
+	admin.WantPost(200, "/schedule", change("cron", "30 2 14 3 *", "start", "2027-01-01"), "2027-03-14 03:00:00 -04:00", "moved, 02:30:00 on the wall")
+	admin.WantPost(200, "/schedule", change("by", "delay", "delay", "5m"), "5m after the end")
 	viewer.Want(404, "/schedules/night")
 	for name, value := range map[string]string{
 		"cron": "61 2 * * *", "zone": "Mars/Base", "args": "[1]", "missed": "sometimes", "overlap": "x", "grace": "soon", "priority": "9", "by": "whim", "start": "whenever", "name": " ",
 		"kind": "", "metadata": "{", "max_attempts": "-1",
 	} {
-		operator.WantPost(422, "/schedule", change(name, value, "do", "save"), "Nothing was stored")
+		admin.WantPost(422, "/schedule", change(name, value, "do", "save"), "Nothing was stored")
 	}
-	operator.WantPost(422, "/schedule", change("kind", "command", "do", "save"), "args: ")
+	admin.WantPost(422, "/schedule", change("kind", "command", "do", "save"), "args: ")
 	viewer.WantPost(403, "/schedule", change("do", "save"))
+	s.As("operator").WantPost(403, "/schedule", change("do", "save"))
 	etl.WantPost(403, "/schedule", change("do", "save"))
-	operator.WantPost(303, "/schedule", change("do", "save"), "Schedule night: created")
-	operator.WantPost(409, "/schedule", change("do", "save"), "there is a schedule of this name already")
+	admin.WantPost(303, "/schedule", change("do", "save"), "Schedule night: created")
+	admin.WantPost(409, "/schedule", change("do", "save"), "the name &#34;night&#34; is taken")
 	e, err := s.Schedules.Get(t.Context(), "night")
 	if err != nil || e.Missed.String() != "all:3" || e.DSTOverlap.String() != "both" || len(e.Job.Tags) != 2 || strings.ReplaceAll(string(e.Job.Args), " ", "") != `{"n":1}` || e.Description != strings.TrimSpace(evil) {
 		t.Fatalf("%+v, %v", e, err)
 	}
 	// The form of a schedule that is there says what it is, so that saving it unchanged changes nothing.
-	a = operator.Want(200, "/schedules/night/edit", `name="old" value="night"`)
+	a = admin.Want(200, "/schedules/night/edit", `name="old" value="night"`)
 	checkEscaped(t, "the form of a schedule", a)
-	operator.WantPost(303, "/schedule", change("old", "night", "do", "save"), "Schedule night: unchanged")
-	operator.WantPost(303, "/schedule", change("old", "night", "cron", "0 4 * * *", "do", "save"), "Schedule night: changed", "0 4 * * *")
-	// Schedules of a project's flows are made by its operators, who do not take other's.
+	admin.WantPost(303, "/schedule", change("old", "night", "do", "save"), "Schedule night: unchanged")
+	admin.WantPost(303, "/schedule", change("old", "night", "cron", "0 4 * * *", "do", "save"), "Schedule night: changed", "0 4 * * *")
+	// Schedules of a project's flows are made by its admins, who do not take other's.
 	pushFlow(s, t, "etl")
 	ofFlow := url.Values{"name": {"mine"}, "by": {"every"}, "every": {"1h"}, "starts": {"flow"}, "project": {"etl"}, "flow": {"daily"}, "options": {`{"params": {"a": "b"}}`}, "do": {"save"}}
+	etl.WantPost(403, "/schedule", ofFlow)
+	if err := s.Access.SetRole(t.Context(), "test", "etl", access.Grant{Project: "etl", Role: access.Admin}); err != nil {
+		t.Fatal(err)
+	}
 	etl.WantPost(303, "/schedule", ofFlow, "Schedule mine: created")
+	// Whose a name is that is taken is not told.
+	ofFlow.Set("name", "night")
+	if a := etl.WantPost(409, "/schedule", ofFlow, "the name &#34;night&#34; is taken"); strings.Contains(a.Body, "0 4 * * *") {
+		t.Errorf("it tells of a schedule of others: %s", a.Body)
+	}
+	ofFlow.Set("name", "mine")
 	ofFlow.Set("options", `{"parms": {}}`)
 	etl.WantPost(422, "/schedule", ofFlow, "parms")
 	ofFlow.Set("options", "")
