@@ -63,7 +63,7 @@ func (s *Server) routePrivate(mux *http.ServeMux) {
 	c := s.config
 	secrets := cmp.Or(c.Secrets, secret.NewClient(c.Pages, c.Jobs, nil))
 	s.api = api.Mount(mux, api.Config{
-		Pool: c.Pages, Access: c.Access, Jobs: c.Jobs, Flows: c.Flows, Schedules: c.Schedules, Secrets: secrets, Alerts: s.alerts, Logger: c.Logger,
+		Pool: c.Pages, Access: c.Access, Guard: s.guard, Jobs: c.Jobs, Flows: c.Flows, Schedules: c.Schedules, Secrets: secrets, Alerts: s.alerts, Logger: c.Logger,
 	})
 	mux.HandleFunc("GET /whoami", func(w http.ResponseWriter, r *http.Request) {
 		actor, _ := access.FromContext(r.Context())
