@@ -71,7 +71,7 @@ SCREENSHOTS ?= $(CURDIR)/.cache/screenshots
 
 .PHONY: screenshots
 screenshots: ## Write pictures of every page, wide and narrow, light and dark, to SCREENSHOTS; needs Chromium
-	PELTON_SCREENSHOTS=$(SCREENSHOTS) $(GO) test -count=1 -run TestPagesFit ./admin/internal/page
+	PELTON_SCREENSHOTS=$(SCREENSHOTS) $(GO) test -count=1 -run "Fit$$" ./admin/internal/page
 
 .PHONY: vet
 vet: ## Run go vet

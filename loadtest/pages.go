@@ -154,13 +154,18 @@ func Pages(ctx context.Context, config PagesConfig, out io.Writer) (report Pages
 	}
 	slices.SortStableFunc(report.Pages, func(a, b PageTime) int { return cmp.Compare(b.Median, a.Median) })
 	report.Slowest = report.Pages[0].Median
+	if err := report.table(out); err != nil {
+		return PagesReport{}, err
+	}
 	if report.LiveP50, report.LiveMax, err = v.liveLog(ctx, pool); err != nil {
 		return PagesReport{}, fmt.Errorf("live log: %w", err)
 	}
 	if report.Load, err = s.viewersLoad(ctx, v, server, config); err != nil {
 		return PagesReport{}, fmt.Errorf("viewers of the overview: %w", err)
 	}
-	return report, report.table(out)
+	_, err = fmt.Fprintf(out, "a line of a live log is shown after %.0f ms, at most %.0f; %d viewers of the overview add %.2f %% of a processor\n",
+		report.LiveP50, report.LiveMax, report.Viewers, report.Load)
+	return report, err
 }
 
 func (r PagesReport) table(out io.Writer) error {
@@ -170,10 +175,5 @@ func (r PagesReport) table(out io.Writer) error {
 	for _, p := range r.Pages {
 		fmt.Fprintf(w, "%.1f\t%.1f\t%d\t%d\t%s\n", p.Median, p.P95, p.Bytes, p.Status, p.Asked)
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(out, "a line of a live log is shown after %.0f ms, at most %.0f; %d viewers of the overview add %.2f %% of a processor\n",
-		r.LiveP50, r.LiveMax, r.Viewers, r.Load)
-	return err
+	return w.Flush()
 }

@@ -35,6 +35,7 @@ func unit(t *testing.T, file string) map[string][]string {
 // What the units of systemd's call is a command line of this program, they wait for longer than it takes to stop, and systemd understands them.
 func TestUnits(t *testing.T) {
 	t.Parallel()
+	users := map[string]bool{}
 	files, err := filepath.Glob(filepath.Join(root, "deploy/systemd/*.service"))
 	if err != nil || len(files) != 2 {
 		t.Fatalf("units: %q, %v", files, err)
@@ -60,12 +61,17 @@ func TestUnits(t *testing.T) {
 		}
 		for name, want := range map[string]string{
 			"[Service]KillMode": "mixed", "[Service]Restart": "always", "[Service]Type": "exec", "[Service]NoNewPrivileges": "yes",
-			"[Service]ProtectSystem": "strict", "[Service]PrivateTmp": "yes", "[Service]User": "pelton", "[Unit]StartLimitIntervalSec": "0",
+			"[Service]ProtectSystem": "strict", "[Service]PrivateTmp": "yes", "[Unit]StartLimitIntervalSec": "0",
 		} {
 			if got := strings.Join(u[name], " "); got != want {
 				t.Errorf("%s: %s is %q, want %q", file, name, got, want)
 			}
 		}
+		user := strings.Join(u["[Service]User"], " ")
+		if user == "" || user == "root" || users[user] { // what a job's program can read is not the server's
+			t.Errorf("%s: user %q, want one of its own", file, user)
+		}
+		users[user] = true
 	}
 }
 

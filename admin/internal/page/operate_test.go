@@ -10,7 +10,6 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/peltonq/pelton/admin/internal/page/pagetest"
-	"github.com/peltonq/pelton/jobs"
 )
 
 // bury makes dead letters, and returns their jobs.
@@ -62,21 +61,42 @@ func TestDeadLetters(t *testing.T) {
 		}
 		admin.Want(200, path, "Redrive", "Discard")
 	}
-	// Pause, so that what is redriven stays where it is.
-	if err := s.Jobs.QueuePause(t.Context(), jobs.AllQueues, nil); err != nil {
-		t.Fatal(err)
-	}
+	s.Exec(`UPDATE pelton.job_dead SET queue = queue || '-idle'`) // which nobody works, so that what is redriven stays where it is
 	operator.WantPost(400, "/dead/redrive", nil, "tick some")
 	operator.WantPost(303, "/dead/redrive", url.Values{"id": {fmt.Sprint(ids[0])}}, fmt.Sprintf("new job of dead letter %d", ids[0]), "available")
 	operator.WantPost(303, "/dead/redrive", url.Values{"id": {fmt.Sprint(ids[1]), fmt.Sprint(ids[2])}}, "Made 2 new jobs")
-	admin.Want(200, "/dead/discard?all=1&queue=mail", "All dead letters that match the filter")
+	admin.Want(200, "/dead/discard?all=1&queue=mail-idle", "All dead letters that match the filter")
 	admin.Want(200, fmt.Sprintf("/dead/discard?id=%d", ids[3]), fmt.Sprintf("The dead letter of job %d", ids[3]))
 	if n := letters(t, s); n != 2 {
 		t.Errorf("%d letters before anything was confirmed, want 2", n)
 	}
 	admin.WantPost(303, "/dead/discard", url.Values{"ids": {fmt.Sprint(ids[3])}}, "Discarded a dead letter")
 	operator.WantPost(303, "/dead/redrive", url.Values{"all": {"1"}, "queue": {"nothing"}}, "Made 0 new jobs")
-	operator.WantPost(303, "/dead/redrive", url.Values{"all": {"1"}, "queue": {"mail"}})
+	operator.WantPost(303, "/dead/redrive", url.Values{"all": {"1"}, "queue": {"mail-idle"}})
+	if n := letters(t, s); n != 0 {
+		t.Errorf("%d letters are left", n)
+	}
+}
+
+// A person redrives what they tick.
+func TestRedriveInABrowser(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{Passwords: true, Jobs: pagetest.Working()})
+	ids := bury(s, 2, "default")
+	s.Exec(`UPDATE pelton.job_dead SET queue = 'idle'`) // which nobody works
+	b := s.Browser("admin")
+	b.Go("/dead")
+	b.Click(fmt.Sprintf(`input[value="%d"]`, ids[0]))
+	b.ClickText("Redrive those ticked")
+	b.WaitFor("main", fmt.Sprintf("new job of dead letter %d", ids[0]))
+	b.Go("/dead")
+	if text := b.Text("tbody"); strings.Contains(text, fmt.Sprint(ids[0])) || !strings.Contains(text, fmt.Sprint(ids[1])) {
+		t.Errorf("left: %s", text)
+	}
+	b.Click(`thead input[type="checkbox"]`)
+	b.ClickText("Discard those ticked...")
+	b.ClickText("Discard")
+	b.WaitFor("main", "Discarded a dead letter")
 	if n := letters(t, s); n != 0 {
 		t.Errorf("%d letters are left", n)
 	}
