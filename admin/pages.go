@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/internal/api"
 	"github.com/peltonq/pelton/admin/internal/page"
+	"github.com/peltonq/pelton/jobs/flow/secret"
 	"github.com/peltonq/pelton/schema"
 )
 
@@ -58,18 +60,18 @@ func (s *Server) routes(own bool) http.Handler {
 
 // routePrivate adds what is for actors only.
 func (s *Server) routePrivate(mux *http.ServeMux) {
+	c := s.config
+	secrets := cmp.Or(c.Secrets, secret.NewClient(c.Pool, c.Jobs, nil))
 	s.api = api.Mount(mux, api.Config{
-		Pool: s.config.Pool, Access: s.config.Access, Jobs: s.config.Jobs, Flows: s.config.Flows, Schedules: s.config.Schedules,
-		Logger: s.config.Logger,
+		Pool: c.Pool, Access: c.Access, Guard: s.guard, Jobs: c.Jobs, Flows: c.Flows, Schedules: c.Schedules, Secrets: secrets, Alerts: s.alerts, Logger: c.Logger,
 	})
 	mux.HandleFunc("GET /whoami", func(w http.ResponseWriter, r *http.Request) {
 		actor, _ := access.FromContext(r.Context())
 		text(w, http.StatusOK, actor.Name)
 	})
-	c := s.config
 	s.page = page.Mount(mux, page.Config{
-		Pool: c.Pool, Schema: s.schemaName(), Jobs: c.Jobs, Flows: c.Flows, Schedules: c.Schedules, Access: c.Access, Guard: s.guard,
-		Gauges: c.Metrics.queueGauges, Logger: c.Logger,
+		Pool: c.Pool, Schema: s.schemaName(), Jobs: c.Jobs, Flows: c.Flows, Schedules: c.Schedules, Secrets: secrets, Alerts: s.alerts,
+		Access: c.Access, Guard: s.guard, Gauges: c.Metrics.queueGauges, Logger: c.Logger,
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/alert"
 	"github.com/peltonq/pelton/admin/internal/api"
 	"github.com/peltonq/pelton/admin/internal/page"
 	"github.com/peltonq/pelton/jobs"
@@ -48,7 +49,7 @@ type Config struct {
 	Flows     *flow.Client
 	Schedules *periodic.Client
 
-	// Secrets are what the page and the API list and set secrets of flows with. Nil: they do not.
+	// Secrets are what the page and the API list and set secrets of flows with. Nil: one without a key, which sets none.
 	Secrets *secret.Client
 
 	// Private stands around the page and the API, behind the login: it may have their requests go on with the traces of their callers, say.
@@ -77,6 +78,7 @@ type Config struct {
 // Server answers /metrics, /healthz and /readyz, and with Config.Access what is for users. Make it with NewServer.
 type Server struct {
 	config Config
+	alerts *alert.Store
 	guard  *access.Guard          // nil: no access
 	page   *page.Page             // nil: no access
 	api    *api.API               // beside page
@@ -103,9 +105,13 @@ func NewServer(config Config) (*Server, error) {
 	if (config.TLSCert == "") != (config.TLSKey == "") {
 		return nil, errors.New("server: TLSCert and TLSKey belong together")
 	}
-	s := &Server{config: config, failed: make(chan error, 1)}
+	alerts, err := alert.NewStore(config.Pool, config.Schema)
+	if err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	s := &Server{config: config, alerts: alerts, failed: make(chan error, 1)}
 	s.SetNotReady("the client has not started")
-	_, err := s.newGuard(false) // is the configuration right?
+	_, err = s.newGuard(false) // is the configuration right?
 	return s, err
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/peltonq/pelton/admin/alert"
+	"github.com/peltonq/pelton/admin/document"
 	"github.com/peltonq/pelton/jobs"
 )
 
@@ -209,12 +210,6 @@ but is a fault with --secrets only.`,
 	return cmd
 }
 
-type alertTestJSON struct {
-	JobID   int64  `json:"job_id"`
-	Channel string `json:"channel"`
-	State   string `json:"state"`
-}
-
 func (a *app) alertTest() *cobra.Command {
 	wait := 30 * time.Second
 	cmd := &cobra.Command{
@@ -229,7 +224,7 @@ func (a *app) alertTest() *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("notice to channel %s, job %d: %w", args[0], id, err)
 				}
-				return a.document(alertTestJSON{id, args[0], state}, func(w io.Writer) {
+				return a.document(document.AlertTested{JobID: id, Channel: args[0], State: state}, func(w io.Writer) {
 					done := "sent"
 					if state != string(rivertype.JobStateCompleted) {
 						done = "is " + state
@@ -332,16 +327,10 @@ func (a *app) alertUnmute() *cobra.Command {
 				if err := store.Unmute(ctx, osUser(), m.Rule, m.Subject); err != nil {
 					return err
 				}
-				return a.document(unmutedJSON{m.Rule, m.Subject, false}, func(w io.Writer) { fmt.Fprintf(w, "%s is no longer muted\n", muteText(m)) })
+				return a.document(document.Unmuted{Rule: m.Rule, Subject: m.Subject}, func(w io.Writer) { fmt.Fprintf(w, "%s is no longer muted\n", muteText(m)) })
 			})
 		}),
 	}
-}
-
-type unmutedJSON struct {
-	Rule    string `json:"rule"`
-	Subject string `json:"subject"`
-	Muted   bool   `json:"muted"`
 }
 
 func (a *app) alertMutes() *cobra.Command {

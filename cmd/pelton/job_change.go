@@ -88,9 +88,6 @@ func (a *app) jobDelete() *cobra.Command {
 		})
 }
 
-// notErased is what an erase cannot reach.
-const notErased = "not erased: backups, WAL and replicas until they are gone; other jobs and outputs that were made of the same data; mails that were sent"
-
 func (a *app) jobErase() *cobra.Command {
 	return &cobra.Command{
 		Use: "erase ID...", Short: "Blank what ended jobs held, for privacy: args, outputs, errors, logs", Args: arguments(cobra.MinimumNArgs(1)),
@@ -109,24 +106,19 @@ does not run again. One that has not ended is refused: cancel it first.`,
 					done, err := db.client.JobErase(ctx, id)
 					if err == nil {
 						erased = true
-						err = a.document(erasedJSON{id, done}, func(w io.Writer) { fmt.Fprintf(w, "job %d %s\n", id, erasedText(done)) })
+						err = a.document(document.NewErased(id, done), func(w io.Writer) { fmt.Fprintf(w, "job %d %s\n", id, erasedText(done)) })
 					}
 					if err != nil {
 						faults = append(faults, err)
 					}
 				}
 				if erased && !a.json {
-					fmt.Fprintln(a.stderr, notErased)
+					fmt.Fprintln(a.stderr, "not erased: "+document.NotErased)
 				}
 				return errors.Join(faults...)
 			})
 		}),
 	}
-}
-
-type erasedJSON struct {
-	ID int64 `json:"id"`
-	*jobs.Erased
 }
 
 // erasedText says what was blanked.

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"github.com/peltonq/pelton/admin/document"
 	"github.com/peltonq/pelton/jobs/flow/secret"
 )
 
@@ -115,7 +116,7 @@ func (a *app) secretSet() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.document(secretDocument(s), func(w io.Writer) { fmt.Fprintf(w, "secret %s of %s set, version %d\n", s.Name, whose(s), s.Version) })
+				return a.document(document.NewSecret(s), func(w io.Writer) { fmt.Fprintf(w, "secret %s of %s set, version %d\n", s.Name, whose(s), s.Version) })
 			})
 		}),
 	}
@@ -161,7 +162,7 @@ func (a *app) secretList() *cobra.Command {
 					return err
 				}
 				for i := range found {
-					found[i] = secretDocument(found[i])
+					found[i] = document.NewSecret(found[i])
 				}
 				return list(a, "PROJECT NAME VERSION SET BY KEY", found, func(s secret.Secret) []any {
 					return []any{s.Project, s.Name, s.Version, moment(s.SetAt), s.SetBy, s.Key}
@@ -183,18 +184,12 @@ func (a *app) secretDelete() *cobra.Command {
 				if err := secrets.Delete(ctx, s.Project, s.Name); err != nil {
 					return err
 				}
-				return a.document(secretGoneJSON{s.Project, s.Name, true}, func(w io.Writer) { fmt.Fprintf(w, "secret %s of %s is deleted\n", s.Name, whose(s)) })
+				return a.document(document.SecretDeleted{Project: s.Project, Name: s.Name, Deleted: true}, func(w io.Writer) { fmt.Fprintf(w, "secret %s of %s is deleted\n", s.Name, whose(s)) })
 			})
 		}),
 	}
 	projectFlag(cmd, &project)
 	return cmd
-}
-
-type secretGoneJSON struct {
-	Project string `json:"project"`
-	Name    string `json:"name"`
-	Deleted bool   `json:"deleted"`
 }
 
 func (a *app) secretRekey() *cobra.Command {
@@ -287,10 +282,4 @@ func whose(s secret.Secret) string {
 		return "all projects"
 	}
 	return "project " + s.Project
-}
-
-// secretDocument is a secret with its time in UTC.
-func secretDocument(s secret.Secret) secret.Secret {
-	s.SetAt = s.SetAt.UTC()
-	return s
 }

@@ -14,9 +14,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/alert"
+	"github.com/peltonq/pelton/admin/internal/upload"
 	"github.com/peltonq/pelton/internal/sqlfile"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/flow/secret"
 	"github.com/peltonq/pelton/periodic"
 )
 
@@ -30,9 +33,12 @@ var files embed.FS
 type Config struct {
 	Pool      *pgxpool.Pool
 	Access    *access.Store
+	Guard     *access.Guard
 	Jobs      *jobs.Client
 	Flows     *flow.Client
 	Schedules *periodic.Client
+	Secrets   *secret.Client
+	Alerts    *alert.Store
 	Logger    *slog.Logger
 }
 
@@ -42,9 +48,10 @@ type server struct {
 
 	huma      huma.API
 	sql       *sqlfile.Set
-	followers chan struct{}   // a place for each stream
+	followers followers
 	ending    context.Context //nolint:containedctx // its end is that of all streams
 	end       context.CancelFunc
+	uploads   upload.Gate
 }
 
 // API is the API of a server. Make it with Mount.
@@ -72,7 +79,7 @@ func Mount(mux *http.ServeMux, config Config) *API {
 }
 
 func newServer(mux *http.ServeMux, config Config) *server {
-	s := &server{Config: config, sql: sqlfile.Load(files, "sql", config.Jobs.Schema()), followers: make(chan struct{}, followers)}
+	s := &server{Config: config, sql: sqlfile.Load(files, "sql", config.Jobs.Schema())}
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.huma = humago.New(mux, huma.Config{
 		OpenAPI: &huma.OpenAPI{
@@ -106,6 +113,8 @@ func newServer(mux *http.ServeMux, config Config) *server {
 	s.addDead()
 	s.addReports()
 	s.addUsers()
+	s.addSecrets()
+	s.addAlerts()
 	return s
 }
 
@@ -116,7 +125,7 @@ func schemaName(t reflect.Type, hint string) string {
 		t = t.Elem()
 	}
 	of := t.PkgPath() + t.Name() // of a Page, the package of what is in it is part of the name
-	for part, prefix := range map[string]string{"pelton/jobs/flow": "Flow", "pelton/periodic": "Schedule"} {
+	for part, prefix := range map[string]string{"pelton/jobs/flow": "Flow", "pelton/periodic": "Schedule", "pelton/admin/alert": "Alert"} {
 		if strings.Contains(of, part) && !strings.HasPrefix(name, prefix) {
 			return prefix + name
 		}

@@ -32,6 +32,18 @@ func (s *server) addJobChanges() {
 	change("jobs-delete", http.MethodDelete, "/jobs/{id}", "Delete a job that does not run, with its attempts",
 		"Its logs and its dead letter stay until their retention.", access.Admin, s.Jobs.JobDelete)
 	add(s, operation{
+		id: "jobs-erase", method: http.MethodPost, path: "/jobs/{id}/erase", tag: "jobs", role: access.Admin, errors: []int{http.StatusConflict},
+		summary: "Blank what a job that has ended held, for privacy",
+		detail: "Args, tags, metadata, outputs, errors, logs, dead letters; of a flow's node also its outputs and its run's parameters. It cannot be undone, " +
+			"and an erased job does not run again. Erasing twice does no harm.",
+	}, func(ctx context.Context, in *JobPath) (*answer[document.Erased], error) {
+		done, err := s.Jobs.JobErase(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return &answer[document.Erased]{document.NewErased(in.ID, done)}, nil
+	})
+	add(s, operation{
 		id: "jobs-update", method: http.MethodPatch, path: "/jobs/{id}", tag: "jobs", role: access.Operator, body: 3 << 20,
 		summary: "Change a job", detail: "What is left out stays. Nothing that a run has begun with changes.",
 	}, s.jobsUpdate)

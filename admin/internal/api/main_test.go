@@ -7,7 +7,10 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +21,7 @@ import (
 	"github.com/peltonq/pelton/internal/pgtest"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/flow/secret"
 	"github.com/peltonq/pelton/periodic"
 	"github.com/peltonq/pelton/schema/schematest"
 )
@@ -38,6 +42,26 @@ type service struct {
 	tokens map[access.Role]string
 	client *http.Client
 	stop   func()
+	keys   secret.KeyFile
+	log    logText // of the server
+}
+
+// logText is a log that is kept.
+type logText struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // start starts a server on a database of its own.
@@ -70,9 +94,11 @@ func start(t *testing.T) *service {
 	}
 	metrics, err := admin.NewMetrics(pool, admin.MetricsConfig{Logger: logger, LostEvery: -1})
 	check(err)
+	s.keys = secret.KeyFile(filepath.Join(t.TempDir(), "secret.key"))
+	check(os.WriteFile(string(s.keys), []byte(secret.NewKey()), 0o600))
 	server, err := admin.NewServer(admin.Config{
-		Pool: pool, Metrics: metrics, Listen: "127.0.0.1:0", Logger: logger,
-		Access: s.access, Jobs: s.jobs, Flows: s.flows, Schedules: schedules,
+		Pool: pool, Metrics: metrics, Listen: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(&s.log, nil)),
+		Access: s.access, Jobs: s.jobs, Flows: s.flows, Schedules: schedules, Secrets: secret.NewClient(pool, s.jobs, s.keys),
 	})
 	check(err)
 	check(server.Start(t.Context()))

@@ -14,9 +14,11 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/alert"
 	"github.com/peltonq/pelton/internal/suggest"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/flow/secret"
 	"github.com/peltonq/pelton/periodic"
 	"github.com/peltonq/pelton/schema"
 )
@@ -36,6 +38,8 @@ var kinds = map[string]struct {
 	"job-running":            {http.StatusConflict, "The job runs"},
 	"unique-conflict":        {http.StatusConflict, "Another job holds the unique key"},
 	"flow-node":              {http.StatusConflict, "The job is of a flow's node"},
+	"job-not-ended":          {http.StatusConflict, "The job, or its flow's run, has not ended"},
+	"job-erased":             {http.StatusConflict, "The job was erased"},
 	"run-in-the-way":         {http.StatusConflict, "Another run of the flow has not ended"},
 	"run-ended":              {http.StatusConflict, "The run has ended"},
 	"run-live":               {http.StatusConflict, "The run has not ended"},
@@ -55,6 +59,7 @@ var kinds = map[string]struct {
 	"internal":               {http.StatusInternalServerError, "Internal error"},
 	"unavailable":            {http.StatusServiceUnavailable, "Unavailable"},
 	"busy":                   {http.StatusServiceUnavailable, "Busy"},
+	"no-secret-key":          {http.StatusServiceUnavailable, "The server has no key for secrets"},
 	"missing-rights":         {http.StatusServiceUnavailable, "The server's database role lacks rights"},
 	"wrong-schema":           {http.StatusServiceUnavailable, "The schema is of another version"},
 	"too-slow":               {http.StatusGatewayTimeout, "It took too long"},
@@ -76,6 +81,8 @@ var conditions = []struct {
 	{sentinel(rivertype.ErrJobRunning), "job-running"},
 	{typed[*jobs.UniqueConflictError], "unique-conflict"},
 	{typed[*jobs.FlowNodeError], "flow-node"},
+	{wasErased, "job-erased"},
+	{typed[*jobs.EraseError], "job-not-ended"},
 	{typed[*jobs.InvalidJobError], "invalid-job"},
 	{typed[*jobs.InvalidUpdateError], "invalid-job"},
 	{typed[*jobs.QueueNameError], "invalid-request"},
@@ -90,6 +97,10 @@ var conditions = []struct {
 	{sentinel(periodic.ErrRefused), "refused"},
 	{typed[*periodic.InvalidScheduleError], "invalid-schedule"},
 	{typed[*periodic.InvalidBackfillError], "invalid-request"},
+	{sentinel(secret.ErrNotFound), "not-found"},
+	{typed[*secret.InputError], "invalid-request"},
+	{sentinel(alert.ErrNotFound), "not-found"},
+	{typed[*alert.InputError], "invalid-request"},
 	{typed[*schema.VersionError], "wrong-schema"},
 }
 
@@ -100,6 +111,12 @@ func sentinel(target error) func(error) bool {
 func typed[E error](err error) bool {
 	_, is := errors.AsType[E](err)
 	return is
+}
+
+// wasErased tells whether a job cannot run again because it was erased.
+func wasErased(err error) bool {
+	e, is := errors.AsType[*jobs.EraseError](err)
+	return is && e.Erased
 }
 
 // errTooSlow is the cause of the end of a handler's context.

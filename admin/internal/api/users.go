@@ -110,9 +110,12 @@ type roleInput struct {
 }
 
 func (s *server) usersSetRole(ctx context.Context, in *roleInput) (*answer[document.User], error) {
-	role, err := access.ParseRole(in.Body.Role)
-	if err != nil {
-		return nil, invalid("body.role", "%v", err)
+	role := access.NoRole
+	if in.Body.Role != access.NoRole.String() {
+		var err error
+		if role, err = access.ParseRole(in.Body.Role); err != nil {
+			return nil, invalid("body.role", "%v", err)
+		}
 	}
 	if err := s.Access.SetRole(ctx, by(ctx), in.Name, access.Grant{Project: in.Body.Project, Role: role}); err != nil {
 		return nil, err

@@ -28,6 +28,10 @@ func TestUsersAndTokens(t *testing.T) {
 	if len(u.Roles) != 2 {
 		t.Errorf("%+v", u)
 	}
+	u = do[document.User](s, access.Admin, 200, "PUT", users+"/carol/role", `{"role":"none","project":"etl"}`)
+	if len(u.Roles) != 1 || u.Roles[0].Project != access.Everything {
+		t.Errorf("%+v", u)
+	}
 	made := do[document.TokenMade](s, access.Admin, 201, "POST", "/api/v1/tokens", `{"user":"carol","name":"ci","role":"operator"}`)
 	if r := s.ask(made.Secret, "POST", "/api/v1/jobs", `{"kind":"noop"}`); r.status != http.StatusCreated {
 		t.Errorf("with the token: %d %s", r.status, r.body)

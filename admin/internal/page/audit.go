@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/flow/secret"
 )
 
 var auditRoom = room{Name: "Audit", Path: "/audit", Mount: func(p *Page) { p.get("/audit", viewer, p.showAudit) }}
@@ -29,8 +30,13 @@ type auditLine struct {
 	Link string // empty: none
 }
 
-// Who is the actor, or the database's role where nobody said.
-func (l auditLine) Who() string { return change{Actor: l.Actor, Role: l.Role}.Who() }
+// Who is the actor, or the database's role where nobody said; who failed to log in is nobody.
+func (l auditLine) Who() string {
+	if l.Actor == "" && strings.HasPrefix(l.Action, "login") {
+		return "nobody"
+	}
+	return change{Actor: l.Actor, Role: l.Role}.Who()
+}
 
 func (p *Page) showAudit(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
@@ -67,14 +73,14 @@ func (p *Page) showAudit(w http.ResponseWriter, r *http.Request) error {
 	}
 	shown.Pager = page(r, next)
 	for _, e := range list {
-		shown.Entries = append(shown.Entries, auditLine{e, auditLink(&e)})
+		shown.Entries = append(shown.Entries, auditLine{e, auditLink(&e, admin(r.Context()) == nil)})
 	}
 	return p.render(w, r, "audit", "Audit", shown)
 }
 
-// auditLink leads to what an entry is about.
-func auditLink(e *jobs.AuditEntry) string {
-	noun, _, _ := strings.Cut(e.Action, ".")
+// auditLink leads to what an entry is about; users and tokens only those who may see them.
+func auditLink(e *jobs.AuditEntry, admin bool) string {
+	noun, verb, _ := strings.Cut(e.Action, ".")
 	switch noun {
 	case "job":
 		if _, err := strconv.ParseInt(e.Target, 10, 64); err == nil {
@@ -91,6 +97,29 @@ func auditLink(e *jobs.AuditEntry) string {
 	case "schedule":
 		if name, is := strings.CutPrefix(e.Target, "schedule "); is {
 			return schedulePath(name)
+		}
+	case "queue":
+		return "/queues"
+	case "alert":
+		if verb == "publish" {
+			return "/alerts#rules"
+		}
+		return "/alerts#mutes"
+	case "secret":
+		if name, is := strings.CutPrefix(e.Target, "secret "); is {
+			project, _, found := strings.Cut(name, "/")
+			if !found {
+				project = secret.Everywhere
+			}
+			return secretsPath(project)
+		}
+	case "user", "session", "login", "logout":
+		if name, is := strings.CutPrefix(e.Target, "user "); is && admin && verb != "failed" {
+			return userPath(name)
+		}
+	case "token":
+		if id, is := strings.CutPrefix(e.Target, "token "); is && admin {
+			return "/admin/tokens?all=1#token" + id
 		}
 	}
 	return ""

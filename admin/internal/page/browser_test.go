@@ -17,7 +17,8 @@ import (
 type shot struct{ name, path string }
 
 // furnish fills a site with something of everything, and returns its pages.
-func furnish(s *pagetest.Site) []shot {
+func furnish(t *testing.T, s *pagetest.Site) []shot {
+	t.Helper()
 	s.FillTallies()
 	s.Exec(`SELECT pelton.enqueue('strange', queue => 'reports') FROM generate_series(1, 1234)`)
 	long := ""
@@ -38,6 +39,7 @@ func furnish(s *pagetest.Site) []shot {
 	s.WaitState(runs, rivertype.JobStateRunning)
 	s.Exec(`SELECT pelton.pause_queue('reports', 'alice')`)
 	furnishSchedules(s)
+	furnishAdmin(t, s)
 	job := func(id int64, rest string) string { return fmt.Sprintf("/jobs/%d%s", id, rest) }
 	return []shot{
 		{"overview", "/"},
@@ -64,6 +66,15 @@ func furnish(s *pagetest.Site) []shot {
 		{"schedule-edit", "/schedules/team%2Fnightly/edit"},
 		{"not-found", "/nothing"},
 		{"account", "/account"},
+		{"alerts", "/alerts?rule=waiting&subject=mail"},
+		{"users", "/admin"},
+		{"user", "/admin/users/carol"},
+		{"user-self", "/admin/users/admin"},
+		{"user-disable", "/admin/users/carol/disable"},
+		{"tokens", "/admin/tokens?all=1"},
+		{"secrets", "/admin/secrets"},
+		{"secret-delete", "/admin/secrets/delete?project=etl&name=DB_PASSWORD"},
+		{"job-erase", job(good, "/erase")},
 	}
 }
 
@@ -71,7 +82,7 @@ func furnish(s *pagetest.Site) []shot {
 func TestPagesFit(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Start(t, pagetest.Options{Passwords: true, Jobs: pagetest.Working()})
-	shots := furnish(s)
+	shots := furnish(t, s)
 	b := s.Browser("admin")
 	dir := os.Getenv("PELTON_SCREENSHOTS")
 	look := func(one shot) {

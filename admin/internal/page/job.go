@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river/rivertype"
 
+	"github.com/peltonq/pelton/admin/document"
 	"github.com/peltonq/pelton/internal/sqlfile"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
@@ -31,9 +32,11 @@ func (p *Page) mountJob() {
 	p.get("/jobs/{id}", viewer, p.showJob)
 	p.get("/jobs/{id}/text/{what}", viewer, p.showJobText)
 	p.get("/jobs/{id}/delete", admin, p.askDelete)
+	p.get("/jobs/{id}/erase", admin, p.askErase)
 	p.post("/jobs/{id}/cancel", operator, p.cancelJob)
 	p.post("/jobs/{id}/retry", operator, p.retryJob)
 	p.post("/jobs/{id}/delete", admin, p.deleteJob)
+	p.post("/jobs/{id}/erase", admin, p.eraseJob)
 	p.live("/live/jobs/{id}", viewer, func(r *http.Request) (part, error) {
 		id, err := pathID(r, "id")
 		return part{Page: "job", Name: "jobNow", Load: func(ctx context.Context) (any, error) { return p.job(ctx, id, math.MaxInt32) }}, err
@@ -351,6 +354,9 @@ func (p *Page) retryJob(w http.ResponseWriter, r *http.Request) error {
 	if node, isNode := errors.AsType[*jobs.FlowNodeError](err); isNode {
 		return refused(node)
 	}
+	if erased, isErased := errors.AsType[*jobs.EraseError](err); isErased {
+		return refused(erased)
+	}
 	if err != nil {
 		return err
 	}
@@ -391,4 +397,42 @@ func (p *Page) deleteJob(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return p.done(w, r, "/jobs", "Job %d is deleted.", id)
+}
+
+func (p *Page) askErase(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, "id")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := p.limit(r.Context())
+	defer cancel()
+	job, err := p.config.Jobs.JobGet(ctx, id)
+	if err != nil {
+		return err
+	}
+	return p.confirm(w, r, "Erase what the job held?", confirmation{
+		Text: fmt.Sprintf("What job %d of kind %s held is blanked for good, in all places: args, tags, metadata, unique key, outputs, errors, logs and dead letters, "+
+			"of a flow's node also its outputs and its run's parameters; also of jobs that were made of it by a redrive. Ids, kinds, queues, times and outcomes stay. "+
+			"An erased job does not run again. Not erased are %s.", id, job.Kind, document.NotErased),
+		Action: fmt.Sprintf("/jobs/%d/erase", id), Button: "Erase", Back: fmt.Sprintf("/jobs/%d", id),
+	})
+}
+
+func (p *Page) eraseJob(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, "id")
+	if err != nil {
+		return err
+	}
+	done, err := p.config.Jobs.JobErase(r.Context(), id)
+	if early, isEarly := errors.AsType[*jobs.EraseError](err); isEarly {
+		return refused(early)
+	}
+	if err != nil {
+		return err
+	}
+	to := fmt.Sprintf("/jobs/%d", id)
+	if !done.Changed {
+		return p.done(w, r, to, "The job held nothing any more.")
+	}
+	return p.done(w, r, to, "The job is erased.")
 }

@@ -51,7 +51,7 @@ func TestJobPageStaysTrue(t *testing.T) {
 	b.WaitFor(".log", "step 2")
 	b.WaitFor("#lastlog", "has not ended")
 	cancel()
-	offers(b, acts, "Run again|Delete...")
+	offers(b, acts, "Run again|Delete...|Erase...")
 	b.WaitUntil(`!document.querySelector("#lastlog").innerText.includes("has not ended")`)
 	b.WaitFor(".log", "step 1")
 	again()
@@ -62,7 +62,7 @@ func TestJobPageStaysTrue(t *testing.T) {
 		t.Error("the page was loaded once more")
 	}
 	cancel()
-	offers(b, acts, "Run again|Delete...")
+	offers(b, acts, "Run again|Delete...|Erase...")
 }
 
 // A run's page and a node's offer what can be done as they stand, but take nothing away from somebody who is choosing.

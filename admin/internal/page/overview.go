@@ -31,6 +31,8 @@ var overviewRoom = room{Name: "Overview", Path: "/", Mount: func(p *Page) {
 type Gauges struct {
 	Queues                              map[string]QueueGauges
 	Scheduled, Pending, Dead, Executors float64
+
+	Reading bool // the first reading is being made: there are none yet
 }
 
 // QueueGauges are those of a queue.
@@ -97,10 +99,11 @@ func (h *history) p95() (all float64, known bool, steps []float64) {
 	return all, known, steps
 }
 
-// charts are the histories of all queues in a window.
+// charts are the histories of all queues in a window, and what fires.
 type charts struct {
 	From, To time.Time
 	Queues   map[string]*history
+	Firing   []firingRule
 	Standing standing
 }
 
@@ -134,7 +137,7 @@ func (p *Page) standing(ctx context.Context, tx pgx.Tx) (s standing, err error) 
 	return s, err
 }
 
-// chartCache keeps the charts of a window for a while: their table changes once a minute.
+// chartCache keeps the charts of a window for a while: their table changes once a minute, and alerts are evaluated every 15 seconds.
 type chartCache struct {
 	mu    sync.Mutex
 	until map[string]time.Time
@@ -194,7 +197,8 @@ func (p *Page) readCharts(ctx context.Context, w window, now time.Time) (charts,
 			h.Completed[r.Step], h.Failed[r.Step] = float64(r.Completed), float64(r.Failed)
 			h.Cancelled[r.Step], h.Discarded[r.Step], h.Waits[r.Step] = float64(r.Cancelled), float64(r.Discarded), r.Waits
 		}
-		return nil
+		found.Firing, err = sqlfile.Rows(ctx, p.sql, tx, pgx.RowToStructByPos[firingRule], "alerts_firing")
+		return err
 	})
 	return found, err
 }
@@ -203,6 +207,7 @@ func (p *Page) readCharts(ctx context.Context, w window, now time.Time) (charts,
 type overview struct {
 	Gauges
 
+	Firing         []firingRule
 	Standing       standing
 	Window         window
 	Windows        []window
@@ -212,6 +217,12 @@ type overview struct {
 	Throughput     template.HTML
 	Waits          template.HTML
 	Layers         []layer
+}
+
+// firingRule is a rule of alerts that fires.
+type firingRule struct {
+	Rule     string
+	Subjects int32
 }
 
 type overviewLine struct {
@@ -241,7 +252,7 @@ func (p *Page) overview(ctx context.Context, w window) (overview, error) {
 	if err != nil {
 		return overview{}, err
 	}
-	o := overview{Gauges: gauges, Standing: drawn.Standing, Window: w, Windows: windows}
+	o := overview{Gauges: gauges, Firing: drawn.Firing, Standing: drawn.Standing, Window: w, Windows: windows}
 	names := map[string]bool{}
 	for queue := range gauges.Queues {
 		names[queue] = true

@@ -8,10 +8,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/alert"
 	"github.com/peltonq/pelton/admin/internal/look"
+	"github.com/peltonq/pelton/admin/internal/upload"
 	"github.com/peltonq/pelton/internal/sqlfile"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/flow/secret"
 	"github.com/peltonq/pelton/periodic"
 )
 
@@ -22,6 +25,8 @@ type Config struct {
 	Jobs      *jobs.Client
 	Flows     *flow.Client
 	Schedules *periodic.Client
+	Secrets   *secret.Client
+	Alerts    *alert.Store
 	Access    *access.Store
 	Guard     *access.Guard
 	Gauges    func() (Gauges, error) // the newest reading of what waits and runs
@@ -40,7 +45,7 @@ type Page struct {
 	hub    *hub
 	slots  chan struct{} // of reads at once
 
-	uploads chan struct{} // of files, under way
+	uploads upload.Gate
 
 	chartCache chartCache
 	routes     []string // patterns of all routes, for tests
@@ -56,7 +61,6 @@ func Mount(mux *http.ServeMux, config Config) *Page {
 	}
 	p := &Page{
 		config: config, mux: mux, rooms: rooms, sql: look.Load(config.Schema), parts: http.NewServeMux(), slots: make(chan struct{}, readsAtOnce),
-		uploads: make(chan struct{}, uploadsAtOnce),
 	}
 	p.hub = newHub(config.Logger)
 	p.get("/", anybody, func(http.ResponseWriter, *http.Request) error { return errNoPage })

@@ -20,7 +20,9 @@ var rooms = []room{
 	queuesRoom,
 	executorsRoom,
 	deadRoom,
+	alertsRoom,
 	auditRoom,
+	adminRoom,
 	accountRoom,
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,6 +55,7 @@ type scheduleForm struct {
 	Values url.Values
 	Old    string // the schedule that is changed; empty: a new one
 	Faults []string
+	Only   bool // the ticks to come were asked for, nothing else
 	ToCome []foreseen
 	Words  string // about what is to come, where it cannot be foreseen
 }
@@ -71,30 +73,37 @@ func (f scheduleForm) Choices(name string) []string {
 	}[name]
 }
 
+// showScheduleForm shows the form, with the ticks to come where it says when.
 func (p *Page) showScheduleForm(w http.ResponseWriter, r *http.Request, status int, f scheduleForm) error {
+	if s, faults := parseSchedule(f.Values); len(faults)+len(f.Faults) == 0 && (s.Cron != "" || s.Every != 0 || s.Delay != 0 || s.At != nil) {
+		f.foresee(&s, time.Now())
+	}
+	return p.renderForm(w, r, status, f)
+}
+
+func (p *Page) renderForm(w http.ResponseWriter, r *http.Request, status int, f scheduleForm) error {
 	title := "New schedule"
 	if f.Old != "" {
 		title = "Change schedule " + f.Old
 	}
-	if f.Values.Get("cron") != "" || f.Values.Get("every") != "" || f.Values.Get("at") != "" {
-		if s, faults := parseSchedule(f.Values); len(faults) == 0 {
-			f.foresee(&s)
-		}
-	}
 	return p.renderStatus(w, r, status, "schedule_form", title, f)
 }
 
-func (f *scheduleForm) foresee(s *periodic.Schedule) {
+// foresee adds the ticks to come, or why there are none; false: something is wrong.
+func (f *scheduleForm) foresee(s *periodic.Schedule, from time.Time) bool {
 	if s.Delay != 0 {
 		f.Words = "Each run starts " + s.Delay.Short() + " after the end of the one before."
-		return
+		return true
 	}
 	var err error
-	if f.ToCome, err = foresee(s, time.Now()); err != nil {
-		f.Faults = append(f.Faults, err.Error())
-	} else if len(f.ToCome) == 0 {
+	if f.ToCome, err = foresee(s, from); err != nil {
+		f.Faults = append(f.Faults, faultLines(err)...)
+		return false
+	}
+	if len(f.ToCome) == 0 {
 		f.Words = "No tick is to come."
 	}
+	return true
 }
 
 func (p *Page) sendScheduleForm(w http.ResponseWriter, r *http.Request) error {
@@ -106,6 +115,9 @@ func (p *Page) sendScheduleForm(w http.ResponseWriter, r *http.Request) error {
 	}
 	s, faults := parseSchedule(r.PostForm)
 	f.Faults = faults
+	if r.PostFormValue("do") != "save" {
+		return p.showTicks(w, r, f, &s)
+	}
 	if f.Old != "" {
 		old, err := p.schedule(r.Context(), f.Old, access.Admin)
 		if err != nil {
@@ -121,9 +133,6 @@ func (p *Page) sendScheduleForm(w http.ResponseWriter, r *http.Request) error {
 	}
 	if len(f.Faults) > 0 {
 		return p.showScheduleForm(w, r, http.StatusUnprocessableEntity, f)
-	}
-	if r.PostFormValue("do") != "save" {
-		return p.showScheduleForm(w, r, http.StatusOK, f)
 	}
 	if f.Old == "" {
 		switch _, err := p.config.Schedules.Get(r.Context(), s.Name); {
@@ -167,6 +176,30 @@ func (p *Page) putSchedule(ctx context.Context, s periodic.Schedule, isNew bool)
 func (p *Page) showTaken(w http.ResponseWriter, r *http.Request, f scheduleForm) error {
 	f.Faults = append(f.Faults, fmt.Sprintf("name: the name %q is taken", strings.TrimSpace(f.Values.Get("name"))))
 	return p.showScheduleForm(w, r, http.StatusConflict, f)
+}
+
+// whenFields are the fields that say when a schedule has ticks.
+var whenFields = []string{"by", "cron", "every", "delay", "at", "zone", "start", "end", "gap", "repeat", "from"}
+
+// showTicks shows the form again with the ticks to come, whatever the rest of it says.
+func (p *Page) showTicks(w http.ResponseWriter, r *http.Request, f scheduleForm, s *periodic.Schedule) error {
+	f.Only = true
+	f.Faults = slices.DeleteFunc(f.Faults, func(fault string) bool {
+		name, _, _ := strings.Cut(fault, ":")
+		return !slices.Contains(whenFields, name)
+	})
+	from, err := momentIn("from", f.Value("from"), s.TimeZone)
+	if err != nil {
+		f.Faults = append(f.Faults, err.Error())
+	}
+	if from.IsZero() {
+		from = time.Now()
+	}
+	status := http.StatusUnprocessableEntity
+	if len(f.Faults) == 0 && f.foresee(s, from) {
+		status = http.StatusOK
+	}
+	return p.renderForm(w, r, status, f)
 }
 
 // check adds what is wrong with the schedule as a whole.

@@ -1,7 +1,9 @@
 package page
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -219,6 +221,23 @@ type scheduleNow struct {
 // State says how it stands, in a word.
 func (s *scheduleNow) State() string { return scheduleState(&s.Entry) }
 
+// Zone is the time zone by name.
+func (s *scheduleNow) Zone() string { return cmp.Or(s.TimeZone, "UTC") }
+
+// Local is a time in the schedule's zone.
+func (s *scheduleNow) Local(t time.Time) string { return periodic.InZone(t, s.TimeZone) }
+
+// RunOptions are those of the flow's runs, as JSON; empty: none.
+func (s *scheduleNow) RunOptions() string {
+	if s.Flow == nil {
+		return ""
+	}
+	if text, err := json.Marshal(s.Flow.Options); err == nil && string(text) != "{}" {
+		return string(text)
+	}
+	return ""
+}
+
 // MissedRule is what becomes of ticks that nobody fired in time.
 func (s *scheduleNow) MissedRule() string {
 	if s.Missed == (periodic.Missed{}) {
@@ -362,6 +381,19 @@ func momentIn(name, text, zone string) (time.Time, error) {
 	return parseMoment(name, text, time.Now())
 }
 
+// lastIn is momentIn for the end of a range: a date is the end of that day, but of today what has passed of it.
+func lastIn(name, text, zone string) (time.Time, error) {
+	at, err := momentIn(name, text, zone)
+	if _, dated := time.Parse(time.DateOnly, strings.TrimSpace(text)); err != nil || dated != nil {
+		return at, err
+	}
+	end := at.AddDate(0, 0, 1).Add(-time.Microsecond)
+	if passed := time.Now().Add(-time.Second); at.Before(passed) && end.After(passed) { // clocks differ by a little
+		end = passed
+	}
+	return end, nil
+}
+
 // scheduleVerb does something to a schedule, and says so.
 type scheduleVerb struct {
 	done string
@@ -433,7 +465,7 @@ func (p *Page) backfillSchedule(w http.ResponseWriter, r *http.Request) error {
 	if params.From, err = momentIn("from", r.PostFormValue("from"), e.TimeZone); err != nil {
 		return err
 	}
-	if params.To, err = momentIn("to", r.PostFormValue("to"), e.TimeZone); err != nil {
+	if params.To, err = lastIn("to", r.PostFormValue("to"), e.TimeZone); err != nil {
 		return err
 	}
 	if params.From.IsZero() || params.To.IsZero() {

@@ -112,7 +112,7 @@ func TestSchedules(t *testing.T) {
 	viewer.Want(400, "/schedules/team%2Fnightly?after=x")
 	past := time.Now().AddDate(0, 0, -3)
 	day := func(n int) string { return past.AddDate(0, 0, n).Format("2006-01-02") }
-	operator.WantPost(303, "/schedules/team%2Fnightly/backfill", url.Values{"from": {day(0)}, "to": {day(2)}, "parallel": {"2"}}, "2 ticks", "Cancel backfill 1")
+	operator.WantPost(303, "/schedules/team%2Fnightly/backfill", url.Values{"from": {day(0)}, "to": {day(2)}, "parallel": {"2"}}, "3 ticks", "Cancel backfill 1")
 	operator.WantPost(400, "/schedules/team%2Fnightly/backfill", url.Values{"from": {day(2)}, "to": {day(0)}})
 	operator.WantPost(404, "/schedules/often/backfill/cancel", url.Values{"backfill": {"1"}})
 	operator.WantPost(303, "/schedules/team%2Fnightly/backfill/cancel", url.Values{"backfill": {"1"}}, "starts nothing more", "cancelled")

@@ -85,6 +85,12 @@ func NewClient(pool *pgxpool.Pool, queue *jobs.Client, keys Source) *Client {
 	return &Client{pool, queue, keys, sqlfile.Load(files, "sql", queue.Schema())}
 }
 
+// Ready tells whether Set can encrypt; the error says why not, as ErrNoKey.
+func (c *Client) Ready() error {
+	_, err := c.keys.Keys()
+	return err
+}
+
 // Set gives a secret a value, whether it is new or not. Runs that begin a program later use it.
 func (c *Client) Set(ctx context.Context, project, name string, value []byte) (Secret, error) {
 	if err := check(project, name); err != nil {

@@ -3,6 +3,8 @@ package pagetest
 import (
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/flow/secret"
 	"github.com/peltonq/pelton/periodic"
 	"github.com/peltonq/pelton/schema/schematest"
 )
@@ -32,6 +35,7 @@ type Site struct {
 	Jobs      *jobs.Client
 	Flows     *flow.Client
 	Schedules *periodic.Client
+	Secrets   *secret.Client // nil with Options.NoKey
 
 	t      testing.TB
 	tokens map[string]string
@@ -41,6 +45,9 @@ type Site struct {
 type Options struct {
 	// Jobs is the configuration of the site's client. With queues it is started, and so are flows and schedules.
 	Jobs jobs.Config
+
+	// NoKey: the server has no key for secrets.
+	NoKey bool
 
 	// Passwords: admin and viewer get one. Hashing takes a moment.
 	Passwords bool
@@ -72,9 +79,17 @@ func Start(t testing.TB, options Options) *Site {
 	s.addUsers(options.Passwords)
 	metrics, err := admin.NewMetrics(s.Pool, admin.MetricsConfig{Keep: time.Nanosecond, LostEvery: -1, Logger: quiet})
 	must()
-	s.Server, err = admin.NewServer(admin.Config{
+	config := admin.Config{
 		Pool: s.Pool, Metrics: metrics, Access: s.Access, Jobs: s.Jobs, Flows: s.Flows, Schedules: s.Schedules, Listen: "127.0.0.1:0", Logger: quiet,
-	})
+	}
+	if !options.NoKey {
+		keys := secret.KeyFile(filepath.Join(t.TempDir(), "secret.key"))
+		err = os.WriteFile(string(keys), []byte(secret.NewKey()), 0o600)
+		must()
+		s.Secrets = secret.NewClient(s.Pool, s.Jobs, keys)
+		config.Secrets = s.Secrets
+	}
+	s.Server, err = admin.NewServer(config)
 	must()
 	if len(options.Jobs.Queues) > 0 {
 		s.work()

@@ -42,8 +42,14 @@ func (s *Site) As(name string) *Visitor {
 // Login gives a visitor a session instead of a token.
 func (v *Visitor) Login(name string) {
 	v.t.Helper()
+	v.LoginBy(name, Password)
+}
+
+// LoginBy is Login with a password of one's own.
+func (v *Visitor) LoginBy(name, password string) {
+	v.t.Helper()
 	v.token = ""
-	a := v.Post("/login", url.Values{"name": {name}, "password": {Password}})
+	a := v.Post("/login", url.Values{"name": {name}, "password": {password}})
 	if a.Status != http.StatusSeeOther {
 		v.t.Fatalf("login of %s: %d %s", name, a.Status, a.Body)
 	}
