@@ -136,7 +136,11 @@ func (c *collector) renew(p *part) {
 	if p.failed = err != nil; p.failed {
 		values = nil
 	}
-	p.values, p.until = values, time.Now().Add(max(p.keep, time.Duration(p.rest)*time.Since(began)))
+	took := time.Since(began)
+	if p.until.IsZero() {
+		took = 0 // the first one found caches and connections cold, which says little of the next ones
+	}
+	p.values, p.until = values, time.Now().Add(max(p.keep, time.Duration(p.rest)*took))
 }
 
 // lacksRight tells whether an error says that the role may not read something.

@@ -117,6 +117,8 @@ func checkName(name string) error {
 		return fmt.Errorf("has %d characters, want at most %d", n, maxName)
 	case !isText(name) || strings.ContainsFunc(name, unicode.IsControl):
 		return fmt.Errorf("%q has characters that are not text", name)
+	case name == "." || name == "..":
+		return fmt.Errorf("%q means another place in an address, where no browser finds it", name)
 	case strings.TrimSpace(name) != name:
 		return fmt.Errorf("%q begins or ends with a space", name)
 	}

@@ -82,16 +82,25 @@ func (c *Client) Push(ctx context.Context, name, path string) (*PushReport, erro
 	return c.push(ctx, name, path, true)
 }
 
+// CheckZip is Check of a zip of so many bytes that is open already.
+func (c *Client) CheckZip(ctx context.Context, zip io.ReaderAt, size int64) (*PushReport, error) {
+	return c.pushZip(ctx, "", zip, size, false)
+}
+
 // PushZip is Push of a zip of so many bytes that is open already.
 func (c *Client) PushZip(ctx context.Context, name string, zip io.ReaderAt, size int64) (*PushReport, error) {
 	if err := CheckProjectName(name); err != nil {
 		return nil, err
 	}
+	return c.pushZip(ctx, name, zip, size, true)
+}
+
+func (c *Client) pushZip(ctx context.Context, name string, zip io.ReaderAt, size int64, keep bool) (*PushReport, error) {
 	b, unreadable, err := bundle.Zip(zip, size, bundle.Limits{})
 	if err != nil {
 		return nil, &InputError{fmt.Errorf("read the zip: %w", err)}
 	}
-	return c.pushBundle(ctx, name, b, unreadable, true)
+	return c.pushBundle(ctx, name, b, unreadable, keep)
 }
 
 func (c *Client) push(ctx context.Context, name, path string, keep bool) (*PushReport, error) {

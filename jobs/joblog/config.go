@@ -8,7 +8,7 @@ import (
 
 // Defaults of Config.
 const (
-	DefaultFlushInterval = 500 * time.Millisecond
+	DefaultFlushInterval = 250 * time.Millisecond
 	DefaultChunkBytes    = 64 << 10
 	DefaultHeadBytes     = 10 << 20
 	DefaultTailBytes     = 10 << 20
@@ -24,7 +24,8 @@ const (
 // Config says how a Writer buffers and what it keeps. Zero fields mean the defaults; sizes are raised where they would not
 // fit each other.
 type Config struct {
-	// FlushInterval is the longest that a byte waits before it is sent. Defaults to 500 ms.
+	// FlushInterval is the longest that a byte waits before it is sent. A process whose jobs print without a pause sends a statement for each interval,
+	// or more if they print much; one whose jobs are silent sends none. Defaults to 250 ms.
 	FlushInterval time.Duration
 
 	// ChunkBytes is the largest chunk, 1 to 64 KiB. Defaults to 64 KiB.

@@ -62,6 +62,8 @@ CREATE TABLE pelton.job_attempt (
     PRIMARY KEY (job_id, run)
 ) PARTITION BY RANGE (job_id);
 CREATE INDEX job_attempt_failed ON pelton.job_attempt (job_id, run) WHERE error IS NOT NULL;
+-- Finds jobs that were discarded or cancelled among many that were completed, whose rows are not in it.
+CREATE INDEX job_attempt_badly ON pelton.job_attempt (job_id) WHERE outcome IN ('cancelled', 'discarded');
 
 -- What it printed: byte chunks, partitioned by a time id of their own.
 CREATE TABLE pelton.job_log (

@@ -15,6 +15,7 @@ import (
 
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/alert"
+	"github.com/peltonq/pelton/admin/internal/upload"
 	"github.com/peltonq/pelton/internal/sqlfile"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
@@ -49,6 +50,7 @@ type server struct {
 	followers chan struct{}   // a place for each stream
 	ending    context.Context //nolint:containedctx // its end is that of all streams
 	end       context.CancelFunc
+	uploads   upload.Gate
 }
 
 // API is the API of a server. Make it with Mount.

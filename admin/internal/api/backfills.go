@@ -86,10 +86,10 @@ type BackfillPath struct {
 
 // backfill finds a backfill whose schedule the actor has a role for.
 func (s *server) backfill(ctx context.Context, id int64, role access.Role) (*periodic.Backfill, error) {
-	b, err := s.Schedules.BackfillGet(ctx, id)
-	if actor, _ := access.FromContext(ctx); err != nil && !actor.Anything() {
+	if actor, _ := access.FromContext(ctx); !actor.Anything() {
 		return nil, access.Check(ctx, role, "")
 	}
+	b, err := s.Schedules.BackfillGet(ctx, id)
 	if err == nil {
 		_, err = s.schedule(ctx, b.Schedule, role)
 	}

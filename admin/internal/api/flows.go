@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -16,13 +15,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/internal/upload"
 	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/periodic"
 )
 
 const (
-	// zipBytes bounds an upload; larger projects are pushed by the command line.
-	zipBytes = 512 << 20
 	// zipTime is how long a push may take, the upload included.
 	zipTime = 5 * time.Minute
 )
@@ -39,7 +37,7 @@ func (s *server) addFlows() {
 	}, s.flowsVersions)
 	add(s, operation{
 		id: "flows-push", method: http.MethodPost, path: "/projects/{project}/versions", tag: "flows", status: http.StatusCreated,
-		summary: "Store a project, a zip, as its next version", upload: "application/zip", body: zipBytes, time: zipTime, errors: []int{http.StatusConflict},
+		summary: "Store a project, a zip, as its next version", upload: "application/zip", body: upload.Most + 1, time: zipTime, errors: []int{http.StatusConflict},
 		detail: "All that is wrong with it is reported at once, and then nothing is stored. With check nothing is stored in any case.",
 	}, s.flowsPush)
 	add(s, operation{
@@ -66,10 +64,13 @@ func viewed(ctx context.Context, asked string) (projects []string, err error) {
 		return []string{asked}, access.Check(ctx, access.Viewer, asked)
 	}
 	actor, _ := access.FromContext(ctx)
-	if all, names := actor.Projects(access.Viewer); !all {
-		return append([]string{}, names...), nil
+	switch all, names := actor.Projects(access.Viewer); {
+	case all:
+		return nil, nil
+	case len(names) > 0:
+		return names, nil
 	}
-	return nil, nil
+	return nil, access.Check(ctx, access.Viewer, "")
 }
 
 type flowsListInput struct {
@@ -154,11 +155,7 @@ func (s *server) flowsPush(ctx context.Context, in *flowsPushInput) (*answer[Pus
 	case err != nil:
 		return nil, invalid("query.time_zone", "unknown time zone %q: want an IANA name as Europe/Berlin", in.TimeZone)
 	}
-	var pushed *Pushed
-	err := in.withFile(func(path string) (err error) {
-		pushed, err = s.push(ctx, in, path)
-		return err
-	})
+	pushed, err := s.takePush(ctx, in)
 	if faults, is := errors.AsType[*flow.FaultsError](err); is {
 		return nil, faultsProblem(faults)
 	}
@@ -168,8 +165,32 @@ func (s *server) flowsPush(ctx context.Context, in *flowsPushInput) (*answer[Pus
 	return &answer[Pushed]{*pushed}, nil
 }
 
-func (s *server) push(ctx context.Context, in *flowsPushInput, path string) (*Pushed, error) {
-	report, err := s.Flows.Check(ctx, path)
+// takePush takes the upload, and pushes it.
+func (s *server) takePush(ctx context.Context, in *flowsPushInput) (*Pushed, error) {
+	actor, _ := access.FromContext(ctx)
+	leave, err := s.uploads.Enter(actor.Name)
+	if err != nil {
+		p := newProblem("busy", "%v", err)
+		p.header("Retry-After", "5")
+		return nil, p
+	}
+	defer leave()
+	file, err := upload.Take(in.body)
+	_, cut := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case cut, errors.Is(err, upload.ErrTooLarge):
+		return nil, newProblem("body-too-large", "%v", upload.ErrTooLarge)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, newProblem("slow-body", "the upload took more than %v", zipTime)
+	case err != nil:
+		return nil, newProblem("bad-body", "the upload cannot be taken: %v", err)
+	}
+	defer file.Close() //nolint:errcheck // it is gone
+	return s.push(ctx, in, file)
+}
+
+func (s *server) push(ctx context.Context, in *flowsPushInput, file *upload.File) (*Pushed, error) {
+	report, err := s.Flows.CheckZip(ctx, file, file.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -181,44 +202,18 @@ func (s *server) push(ctx context.Context, in *flowsPushInput, path string) (*Pu
 	if in.Check {
 		return &Pushed{PushReport: *report}, nil
 	}
-	if report, err = s.Flows.Push(ctx, in.Project, path); err != nil {
+	if report, err = s.Flows.PushZip(ctx, in.Project, file, file.Size); err != nil {
 		return nil, err
 	}
 	pushed := &Pushed{PushReport: *report}
 	if in.WithSchedule {
 		if pushed.Schedules, err = s.Schedules.SyncTriggers(ctx, in.Project, in.TimeZone, report.Triggers); err != nil {
-			return nil, fmt.Errorf("version %d was stored, but not all of its schedules are in step: %w", report.Version.No, err)
+			p := s.problemOf(ctx, err)
+			p.Detail = fmt.Sprintf("version %d was stored, but not all of its schedules are in step: %s", report.Version.No, p.Detail)
+			return nil, p
 		}
 	}
 	return pushed, nil
-}
-
-// withFile writes an upload to a file for as long as fn runs.
-func (u *Upload) withFile(fn func(path string) error) (err error) {
-	dir, err := os.MkdirTemp("", "pelton-push-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	path := filepath.Join(dir, "upload.zip")
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	n, err := io.Copy(file, io.LimitReader(u.body, zipBytes+1))
-	if err := errors.Join(err, file.Close()); err != nil {
-		if _, large := errors.AsType[*http.MaxBytesError](err); !large {
-			return newProblem("bad-body", "the upload cannot be read to its end: %v", err)
-		}
-		n = zipBytes + 1
-	}
-	switch {
-	case n > zipBytes:
-		return newProblem("body-too-large", "the upload is larger than %d MiB: push it with the command line, on a machine that reaches the database", zipBytes>>20)
-	case n == 0:
-		return newProblem("bad-body", "the body is empty: want the bytes of a zip")
-	}
-	return fn(path)
 }
 
 // faultsProblem lists the faults of an upload.

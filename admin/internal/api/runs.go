@@ -110,25 +110,18 @@ func (s *server) runsList(ctx context.Context, in *runsListInput) (*answer[Page[
 
 // run finds a run that the actor has a role for. To others it is as if there were none.
 func (s *server) run(ctx context.Context, id int64, role access.Role) (*flow.RunRow, error) {
+	actor, _ := access.FromContext(ctx)
+	if !actor.Anything() {
+		return nil, access.Check(ctx, role, "")
+	}
 	runs, err := s.Flows.Runs(ctx, flow.RunFilter{IDs: []int64{id}}, 1)
 	if err != nil {
 		return nil, err
 	}
-	missing := fmt.Errorf("there is no run %d: %w", id, flow.ErrNotFound)
-	if len(runs) == 0 {
-		if actor, _ := access.FromContext(ctx); !actor.Anything() {
-			return nil, access.Check(ctx, role, "")
-		}
-		return nil, missing
+	if len(runs) == 0 || !actor.May(access.Viewer, runs[0].Project) {
+		return nil, fmt.Errorf("there is no run %d: %w", id, flow.ErrNotFound)
 	}
-	r := &runs[0]
-	if err := access.Check(ctx, role, r.Project); err != nil {
-		if actor, _ := access.FromContext(ctx); actor.Anything() && !actor.May(access.Viewer, r.Project) {
-			return nil, missing
-		}
-		return nil, err
-	}
-	return r, nil
+	return &runs[0], access.Check(ctx, role, runs[0].Project)
 }
 
 func (s *server) runsGet(ctx context.Context, in *RunPath) (*answer[flow.RunDetail], error) {

@@ -73,24 +73,18 @@ func projectOf(s *periodic.Schedule) string {
 
 // schedule finds a schedule that the actor has a role for. To others it is as if there were none.
 func (s *server) schedule(ctx context.Context, name string, role access.Role) (*periodic.Entry, error) {
-	e, err := s.Schedules.Get(ctx, name)
 	actor, _ := access.FromContext(ctx)
+	if !actor.Anything() {
+		return nil, access.Check(ctx, role, "")
+	}
+	e, err := s.Schedules.Get(ctx, name)
 	switch {
-	case errors.Is(err, periodic.ErrNotFound) && !actor.May(access.Viewer, ""):
-		if !actor.Anything() {
-			return nil, access.Check(ctx, role, "")
-		}
+	case err == nil && !actor.May(access.Viewer, projectOf(&e.Schedule)), errors.Is(err, periodic.ErrNotFound) && !actor.May(access.Viewer, ""):
 		return nil, newProblem("not-found", "there is no schedule %q that you may see", name) // without what may have been meant
 	case err != nil:
 		return nil, err
 	}
-	if err := access.Check(ctx, role, projectOf(&e.Schedule)); err != nil {
-		if actor.Anything() && !actor.May(access.Viewer, projectOf(&e.Schedule)) {
-			return nil, newProblem("not-found", "there is no schedule %q that you may see", name)
-		}
-		return nil, err
-	}
-	return e, nil
+	return e, access.Check(ctx, role, projectOf(&e.Schedule))
 }
 
 type schedulesListInput struct {

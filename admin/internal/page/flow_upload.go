@@ -7,36 +7,29 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
-	"os"
 	"time"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/internal/upload"
 	"github.com/peltonq/pelton/jobs/flow"
 )
 
-const (
-	// uploadBytes bounds a zip that comes by a form; flow push takes larger ones.
-	uploadBytes = 256 << 20
-	// uploadTime is how long an upload and what follows may take.
-	uploadTime = 10 * time.Minute
-	// uploadsAtOnce bounds the uploads that are under way.
-	uploadsAtOnce = 2
-)
+// uploadTime is how long an upload and what follows may take.
+const uploadTime = 10 * time.Minute
 
 // upload adds a route that takes a file: the handler reads the body itself.
 func (p *Page) upload(path string, need need, h handler) {
 	p.handle("POST "+path, need, func(w http.ResponseWriter, r *http.Request) error {
-		select {
-		case p.uploads <- struct{}{}:
-			defer func() { <-p.uploads }()
-		default:
-			return &inputError{http.StatusServiceUnavailable, "other uploads are under way; try again in a moment"}
+		leave, err := p.uploads.Enter(actor(r.Context()).Name)
+		if err != nil {
+			return &inputError{http.StatusServiceUnavailable, err.Error()}
 		}
+		defer leave()
 		control, until := http.NewResponseController(w), time.Now().Add(uploadTime)
 		if err := errors.Join(control.SetReadDeadline(until), control.SetWriteDeadline(until.Add(time.Minute))); err != nil {
 			return err
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, uploadBytes+formBytes)
+		r.Body = http.MaxBytesReader(w, r.Body, upload.Most+formBytes)
 		return h(w, r)
 	})
 }
@@ -92,32 +85,22 @@ func (p *Page) pushProject(w http.ResponseWriter, r *http.Request) error {
 	return p.done(w, r, "/flows/"+url.PathEscape(project), "Stored version %d of %s: %d flows, %d nodes.%s", report.Version.No, project, len(report.Flows), report.Nodes, notes)
 }
 
-// pushPart has the file on disk while it is read: under no name from the start where the system allows it, so that nothing can be left behind.
 func (p *Page) pushPart(r *http.Request, project string, part *multipart.Part) (_ *flow.PushReport, err error) {
-	file, err := os.CreateTemp("", "pelton-upload-*.zip")
+	file, err := upload.Take(part)
 	if err != nil {
 		return nil, err
 	}
-	unnamed := os.Remove(file.Name()) == nil
-	defer func() {
-		err = errors.Join(err, file.Close())
-		if !unnamed {
-			err = errors.Join(err, os.Remove(file.Name()))
-		}
-	}()
-	size, err := io.Copy(file, io.LimitReader(part, uploadBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if size > uploadBytes {
-		return nil, &http.MaxBytesError{Limit: uploadBytes}
-	}
-	return p.config.Flows.PushZip(r.Context(), project, file, size)
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return p.config.Flows.PushZip(r.Context(), project, file, file.Size)
 }
 
 func uploadFault(err error) error {
-	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return &inputError{http.StatusRequestEntityTooLarge, fmt.Sprintf("the file has more than %s; push it by the command line: pelton flow push", byteCount(min(tooLarge.Limit, uploadBytes)))}
+	_, cut := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case cut, errors.Is(err, upload.ErrTooLarge):
+		return &inputError{http.StatusRequestEntityTooLarge, upload.ErrTooLarge.Error()}
+	case errors.Is(err, upload.ErrEmpty):
+		return badInput("%v", err)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, multipart.ErrMessageTooLarge) {
 		return badInput("the upload broke off")

@@ -134,12 +134,15 @@ func (h *hub) leave(t *topic, viewer chan struct{}) {
 
 // run makes a part again and again.
 func (h *hub) run(ctx context.Context, t *topic) {
-	for {
+	for first := true; ; first = false {
 		began := time.Now()
 		limited, cancel := context.WithTimeout(ctx, readTime+time.Second)
 		text, err := t.part.make(limited)
 		cancel()
 		took := time.Since(began)
+		if first {
+			took = 0 // it found caches and connections cold, which says little of the next ones
+		}
 		switch {
 		case ctx.Err() != nil:
 			return

@@ -91,14 +91,14 @@ func (p *Page) showJobs(w http.ResponseWriter, r *http.Request) error {
 		shown.From, shown.More, shown.Full = timeOf(result.From), result.More, len(ids) == jobsShown
 		if f.After > 0 {
 			shown.To = timeOf(f.After).Add(time.Second)
-			shown.Pager.First = with(r, "after", "")
+			shown.Pager.First = with(r, "after", "", "further", "")
 		}
 		if result.More {
-			next := with(r, "after", strconv.FormatInt(result.From, 10))
+			after := strconv.FormatInt(result.From, 10)
 			if shown.Full {
-				shown.Pager.Next = next
+				shown.Pager.Next = with(r, "after", after, "further", "")
 			} else {
-				shown.Further = next
+				shown.Further = with(r, "after", after, "further", "1")
 			}
 		}
 	}

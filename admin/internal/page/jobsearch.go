@@ -10,20 +10,21 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river/rivertype"
-
-	"github.com/peltonq/pelton/internal/sqlfile"
 )
 
 const (
 	// jobsShown is how many jobs a page of the list has.
 	jobsShown = 50
-	// searchTime is how long the history is searched for a page, about.
-	searchTime = 700 * time.Millisecond
-	// pieceTime is how long a piece of the search should take.
-	pieceTime = 150 * time.Millisecond
-	// firstPiece and shortestPiece are lengths of time that pieces cover.
-	firstPiece    = time.Hour
-	shortestPiece = 10 * time.Second
+	// firstSearch is how long jobs are looked for before a page is shown, about, and furtherSearch how long where the reader asks to search further back.
+	firstSearch   = 25 * time.Millisecond
+	furtherSearch = 400 * time.Millisecond
+	// pieceLimit is what one piece of a search may take.
+	pieceLimit = 2 * time.Second
+	// firstPiece, leastPiece and largestPiece are how many jobs a piece looks at, and firstSpan is the time it goes back at most.
+	firstPiece, leastPiece, largestPiece = 2 * jobsShown, 10, 50_000
+	firstSpan                            = 24 * time.Hour
+	// shortLine and furtherLine are how many tickets of the line are read to find jobs that are available; jobs of a longer line are found otherwise.
+	shortLine, furtherLine = 300, 10_000
 )
 
 // jobFilter is what the list of jobs is asked for. Empty fields filter nothing.
@@ -36,6 +37,7 @@ type jobFilter struct {
 	Text         string // a part of the args as they are stored
 	Since, Until time.Time
 	After        int64 // only smaller ids
+	Further      bool  // search for longer
 }
 
 // jobStates are all states of jobs.
@@ -85,6 +87,7 @@ func parseJobFilter(query url.Values) (f jobFilter, err error) {
 	if f.Until, err = parseMoment("until", query.Get("until"), time.Now()); err != nil {
 		return f, err
 	}
+	f.Further = query.Get("further") != ""
 	if after := query.Get("after"); after != "" {
 		if f.After, err = strconv.ParseInt(after, 10, 64); err != nil || f.After < 0 {
 			return f, badInput("%q is no place in the list", after)
@@ -135,77 +138,63 @@ type found struct {
 	More bool  // there is something before that was not looked at
 }
 
-// statement is that for the states that are asked for.
-func (f jobFilter) statement() string {
-	switch {
-	case len(f.States) == 0 || len(f.States) == len(jobStates()):
-		return "find_jobs"
-	case !slices.ContainsFunc(f.States, ended):
-		return "find_waiting_jobs"
-	}
-	return "find_jobs_by_state"
-}
-
 // ended tells whether jobs in a state have ended.
 func ended(state string) bool {
 	return state == string(rivertype.JobStateCompleted) || state == string(rivertype.JobStateCancelled) || state == string(rivertype.JobStateDiscarded)
 }
 
-// easy tells whether every job matches, so that as many as are wanted are found at once.
-func (f jobFilter) easy() bool {
-	return len(f.States)+len(f.Kinds)+len(f.Queues)+len(f.Tags) == 0 && f.Text == ""
-}
+// anyState tells whether jobs in all states are asked for.
+func (f jobFilter) anyState() bool { return len(f.States) == 0 || len(f.States) == len(jobStates()) }
 
-// findJobs looks for jobs from the newest on, in pieces of time that grow while they are quick, until a page is full, there are no
-// more, or the time is up.
+// findJobs looks for jobs from the newest on, in pieces that grow while they are quick, until a page is full, there are no more, or the time is up.
 func (p *Page) findJobs(ctx context.Context, f jobFilter) (found, error) {
-	low, high, err := p.bounds(ctx, f)
+	began, limit, line := time.Now(), firstSearch, shortLine
+	if f.Further {
+		limit, line = furtherSearch, furtherLine
+	}
+	low, high, long, err := p.bounds(ctx, f, line)
 	if err != nil || high <= low {
 		return found{From: low}, err
 	}
 	result := found{From: high}
-	piece := firstPiece
-	statement := f.statement()
-	whole := f.easy() || statement == "find_waiting_jobs" // needs no pieces, unless it takes too long
-	for began := time.Now(); result.From > low && len(result.IDs) < jobsShown; {
-		if time.Since(began) > searchTime {
-			break
-		}
-		from := max(low, result.From-int64(piece/time.Second)<<idBits)
-		if whole {
-			from = low
-		}
-		start := time.Now()
-		ids, err := p.findPiece(ctx, f, statement, from, result.From, jobsShown-len(result.IDs))
-		if tookTooLong(err) && ctx.Err() == nil && piece > shortestPiece && from < result.From-1<<idBits {
-			if whole {
-				whole = false
-				if slices.Contains(f.States, string(rivertype.JobStateAvailable)) {
-					statement = "find_jobs_by_state" // the line is too long to be read for a page
-				}
-			} else {
-				piece = max(piece/16, shortestPiece)
-			}
+	rows, span := firstPiece, int64(firstSpan/time.Second)<<idBits
+	for result.From > low && len(result.IDs) < jobsShown && (result.From == high || time.Since(began) < limit) {
+		start, from := time.Now(), max(low, result.From-span)
+		piece, err := p.findPiece(ctx, f, long, from, result.From, rows)
+		if tookTooLong(err) && ctx.Err() == nil && rows > leastPiece {
+			rows, span = max(rows/16, leastPiece), max(span/16, 1<<idBits)
 			continue
 		}
 		if err != nil {
 			return result, err
 		}
-		result.IDs, result.From = append(result.IDs, ids...), from
-		took := max(time.Since(start), time.Millisecond)
-		piece = time.Duration(float64(piece) * min(8, max(0.25, float64(pieceTime)/float64(took))))
-		piece = min(max(piece, shortestPiece), 365*24*time.Hour)
+		result.From = from
+		if piece.Looked == int64(rows) {
+			result.From = *piece.Least // the piece has more
+		} else {
+			span = min(8*span, 1<<62/8)
+		}
+		result.IDs = append(result.IDs, piece.IDs...)
+		took := max(time.Since(start), 100*time.Microsecond)
+		rows = int(float64(rows) * min(8, max(0.25, float64(limit)/3/float64(took))))
+		rows = min(max(rows, leastPiece), largestPiece)
 	}
-	if len(result.IDs) == jobsShown {
+	if len(result.IDs) >= jobsShown {
+		result.IDs = result.IDs[:jobsShown]
 		result.From = result.IDs[jobsShown-1]
 	}
 	result.More = result.From > low
 	return result, nil
 }
 
-// bounds are the ids to look at: low <= id < high.
-func (p *Page) bounds(ctx context.Context, f jobFilter) (low, high int64, err error) {
+// bounds are the ids to look at, low <= id < high, and whether the line, if it is to be read, has more than so many tickets.
+func (p *Page) bounds(ctx context.Context, f jobFilter, tickets int) (low, high int64, long bool, err error) {
 	err = p.read(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		if slices.Contains(f.States, string(rivertype.JobStateAvailable)) && !f.anyState() {
+			if err := tx.QueryRow(ctx, p.sql.Get("line_is_long"), pgx.QueryExecModeExec, int64(tickets)).Scan(&long); err != nil {
+				return err
+			}
+		}
 		return tx.QueryRow(ctx, p.sql.Get("job_bounds"), pgx.QueryExecModeExec).Scan(&low, &high)
 	})
 	high++
@@ -218,22 +207,29 @@ func (p *Page) bounds(ctx context.Context, f jobFilter) (low, high int64, err er
 	if f.After > 0 {
 		high = min(high, f.After)
 	}
-	return low, high, err
+	return low, high, long, err
 }
 
-func (p *Page) findPiece(ctx context.Context, f jobFilter, statement string, from, to int64, limit int) (ids []int64, err error) {
-	args := []any{pgx.QueryExecModeExec, from, to, texts(f.Kinds), texts(f.Queues), texts(f.Tags), (*string)(nil), int32(limit)}
+// foundPiece is what a piece of the search came to.
+type foundPiece struct {
+	IDs    []int64
+	Least  *int64 // of the ids looked at; nil: none
+	Looked int64
+}
+
+func (p *Page) findPiece(ctx context.Context, f jobFilter, long bool, from, to int64, rows int) (piece foundPiece, err error) {
+	args := []any{pgx.QueryExecModeExec, from, to, texts(f.Kinds), texts(f.Queues), texts(f.Tags), (*string)(nil), int32(rows)}
 	if f.Text != "" {
 		args[6] = &f.Text
 	}
-	if statement != "find_jobs" {
-		args = append(args, f.States)
+	statement := "find_jobs"
+	if !f.anyState() {
+		statement, args = "find_jobs_by_state", append(args, f.States, long)
 	}
-	err = p.readWithin(ctx, searchTime, func(ctx context.Context, tx pgx.Tx) error {
-		ids, err = sqlfile.Rows(ctx, p.sql, tx, pgx.RowTo[int64], statement, args...)
-		return err
+	err = p.readWithin(ctx, pieceLimit, func(ctx context.Context, tx pgx.Tx) error {
+		return tx.QueryRow(ctx, p.sql.Get(statement), args...).Scan(&piece.IDs, &piece.Least, &piece.Looked)
 	})
-	return ids, err
+	return piece, err
 }
 
 // texts is NULL for no filter.

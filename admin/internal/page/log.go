@@ -24,8 +24,9 @@ const (
 	// logBytes is how much of a log a page shows, give or take a chunk, and embeddedLog how much the page of a job.
 	logBytes    = 256 << 10
 	embeddedLog = 64 << 10
-	// followPause is the longest time between two looks at a log that is followed.
-	followPause = 300 * time.Millisecond
+	// followPause is the longest time between two looks at a log that is followed: a look is one or two short reads by a primary key. With the writer's
+	// quarter of a second a line is shown within half a second.
+	followPause = 150 * time.Millisecond
 	// logMatches is how many lines a search shows.
 	logMatches = 200
 	// logSearchTime is how long a log is searched at once.

@@ -31,6 +31,8 @@ var overviewRoom = room{Name: "Overview", Path: "/", Mount: func(p *Page) {
 type Gauges struct {
 	Queues                              map[string]QueueGauges
 	Scheduled, Pending, Dead, Executors float64
+
+	Reading bool // the first reading is being made: there are none yet
 }
 
 // QueueGauges are those of a queue.

@@ -10,6 +10,7 @@ import (
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/alert"
 	"github.com/peltonq/pelton/admin/internal/look"
+	"github.com/peltonq/pelton/admin/internal/upload"
 	"github.com/peltonq/pelton/internal/sqlfile"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
@@ -44,7 +45,7 @@ type Page struct {
 	hub    *hub
 	slots  chan struct{} // of reads at once
 
-	uploads chan struct{} // of files, under way
+	uploads upload.Gate
 
 	chartCache chartCache
 	routes     []string // patterns of all routes, for tests
@@ -60,7 +61,6 @@ func Mount(mux *http.ServeMux, config Config) *Page {
 	}
 	p := &Page{
 		config: config, mux: mux, rooms: rooms, sql: look.Load(config.Schema), parts: http.NewServeMux(), slots: make(chan struct{}, readsAtOnce),
-		uploads: make(chan struct{}, uploadsAtOnce),
 	}
 	p.hub = newHub(config.Logger)
 	p.get("/", anybody, func(http.ResponseWriter, *http.Request) error { return errNoPage })

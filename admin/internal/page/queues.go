@@ -64,6 +64,8 @@ type queuesPage struct {
 	All    *queueLine // paused as a whole; nil: not
 	Queues []queueLine
 	More   bool
+
+	Reading bool // what waits and runs is not known yet
 }
 
 func (p *Page) showQueues(w http.ResponseWriter, r *http.Request) error {
@@ -71,7 +73,7 @@ func (p *Page) showQueues(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var shown queuesPage
+	shown := queuesPage{Reading: gauges.Reading}
 	err = p.read(r.Context(), func(ctx context.Context, tx pgx.Tx) error {
 		list, err := p.config.Jobs.QueueListTx(ctx, tx, jobs.NewQueueListParams().First(queuesShown))
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -163,7 +164,7 @@ func showAgo(v any) template.HTML {
 	case d >= time.Second:
 		text = duration(d) + " ago"
 	case d <= -time.Second:
-		text = "in " + duration(-d)
+		text = "in " + strings.TrimPrefix(duration(d), "-")
 	}
 	t = t.UTC()
 	return template.HTML(`<time datetime="` + t.Format(time.RFC3339Nano) + `" title="` + t.Format("2006-01-02 15:04:05") + ` UTC">` + text + `</time>`) //nolint:gosec // digits
@@ -172,6 +173,8 @@ func showAgo(v any) template.HTML {
 // duration shows the two largest units.
 func duration(d time.Duration) string {
 	switch {
+	case d == math.MinInt64:
+		return "-" + duration(math.MaxInt64)
 	case d < 0:
 		return "-" + duration(-d)
 	case d == 0:
@@ -249,10 +252,31 @@ func pretty(v any) string {
 		raw = made
 	}
 	var out bytes.Buffer
-	if len(raw) == 0 || json.Indent(&out, raw, "", "  ") != nil {
+	if len(raw) == 0 || spaces(raw) > prettySpaces || json.Indent(&out, raw, "", "  ") != nil {
 		return string(raw)
 	}
 	return out.String()
+}
+
+// prettySpaces bounds what indenting JSON may add: that grows with the square of how deep it is nested.
+const prettySpaces = 1 << 20
+
+// spaces is about how many bytes indenting JSON adds; brackets and commas in texts may be counted too.
+func spaces(raw []byte) (added int) {
+	depth := 0
+	for _, c := range raw {
+		switch c {
+		case '[', '{':
+			depth++
+			added += 2 * depth
+		case ']', '}':
+			depth--
+			added += 2 * depth
+		case ',':
+			added += 2 * depth
+		}
+	}
+	return added
 }
 
 // short cuts a text to n characters, and to its first line.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -88,6 +89,9 @@ func parseForm(r *http.Request) error {
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return &inputError{http.StatusRequestEntityTooLarge, fmt.Sprintf("the form has more than %d bytes", tooLarge.Limit)}
 	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
+	}
 	if err != nil {
 		return badInput("the form cannot be read: %v", err)
 	}
@@ -138,6 +142,10 @@ func refused(err error) error { return &inputError{http.StatusConflict, err.Erro
 
 // fail shows why a request got no answer.
 func (p *Page) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, os.ErrDeadlineExceeded) { // the form's, which ends the request's context too
+		p.showFault(w, r, http.StatusRequestTimeout, http.StatusText(http.StatusRequestTimeout), "The form came too slowly. Nothing was done.")
+		return
+	}
 	if r.Context().Err() != nil {
 		return // nobody is left to tell
 	}

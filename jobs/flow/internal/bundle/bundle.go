@@ -151,7 +151,16 @@ type reader struct {
 	large  bool // or more bytes
 }
 
+// mostFaults is how many faults are told: who reads more than that has got another file than they think.
+const mostFaults = 1000
+
 func (r *reader) fault(name, format string, args ...any) {
+	switch {
+	case len(r.faults) > mostFaults:
+		return
+	case len(r.faults) == mostFaults:
+		name, format, args = "", "further faults are left out", nil
+	}
 	r.faults = append(r.faults, graph.Fault{File: name, Reason: fmt.Sprintf(format, args...)})
 }
 
@@ -378,12 +387,35 @@ func Dir(fsys fs.FS, limits Limits) (*Bundle, []graph.Fault, error) {
 	return b, faults, nil
 }
 
+// directoryBytes bounds the directory of a zip, all of which is taken into memory before its entries can be counted: enough for Limits.Files of
+// usual names.
+const directoryBytes = 16 << 20
+
+// errDirectory is of a zip whose directory is larger than that.
+var errDirectory = fmt.Errorf("its list of files is larger than %d MiB", directoryBytes>>20)
+
+// bounded fails when more than so many bytes were read.
+type bounded struct {
+	io.ReaderAt
+
+	left int64
+}
+
+func (b *bounded) ReadAt(p []byte, off int64) (int, error) {
+	if b.left -= int64(len(p)); b.left < 0 {
+		return 0, errDirectory
+	}
+	return b.ReaderAt.ReadAt(p, off)
+}
+
 // Zip reads a zip. An error means that it is none, or a broken one.
 func Zip(in io.ReaderAt, size int64, limits Limits) (*Bundle, []graph.Fault, error) {
-	z, err := zip.NewReader(in, size)
+	reading := &bounded{in, directoryBytes}
+	z, err := zip.NewReader(reading, size)
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 		return nil, nil, fmt.Errorf("not a zip file: %w", err)
 	}
+	reading.left = 1 << 62 // the files have bounds of their own
 	r := &reader{limits: limits.withDefaults(), bundle: &Bundle{}}
 	for _, f := range z.File {
 		if strings.HasSuffix(f.Name, "/") || f.Mode().IsDir() {
