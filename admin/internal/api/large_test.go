@@ -15,7 +15,7 @@ import (
 func TestLargeItemsMakeShortPages(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	const count, each = 60, 400 << 10
+	const count, each = 50, 200 << 10
 	large := map[string]string{"text": strings.Repeat("x", each)}
 	var many []river.InsertManyParams
 	for range count {
@@ -36,9 +36,10 @@ func TestLargeItemsMakeShortPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 12 {
-		do[json.RawMessage](s, access.Admin, 201, "PUT", "/api/v1/schedules/large"+string(rune('a'+i)), map[string]any{
-			"cron": "0 4 * * *", "job": map[string]any{"kind": "noop", "args": large},
+	for i := range 25 {
+		name := "large" + string(rune('a'+i))
+		do[json.RawMessage](s, access.Admin, 200, "PUT", "/api/v1/schedules/"+name, map[string]any{
+			"name": name, "cron": "0 4 * * *", "job": map[string]any{"kind": "noop", "args": large},
 		})
 	}
 	for path, want := range map[string]int{
@@ -47,7 +48,7 @@ func TestLargeItemsMakeShortPages(t *testing.T) {
 		"/api/v1/jobs?order=scheduled_at&limit=1000": count,
 		"/api/v1/dead?limit=1000":                    count,
 		"/api/v1/audit?action=large&limit=1000":      count,
-		"/api/v1/schedules?prefix=large&limit=1000":  12,
+		"/api/v1/schedules?prefix=large&limit=1000":  25,
 		"/api/v1/jobs?kind=big&limit=3":              count,
 		"/api/v1/dead?limit=3":                       count,
 	} {
