@@ -103,7 +103,7 @@ func (p *Page) showDead(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	params := &jobs.DeadListParams{DeadFilter: f.DeadFilter, Limit: lettersShown + 1}
+	params := &jobs.DeadListParams{DeadFilter: f.DeadFilter, Limit: lettersShown, Bytes: listBytes}
 	if text := query.Get("after"); text != "" {
 		if params.After, err = parseLetterPlace(text); err != nil {
 			return err
@@ -111,7 +111,7 @@ func (p *Page) showDead(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := p.limit(r.Context())
 	defer cancel()
-	letters, err := p.config.Jobs.DeadList(ctx, params)
+	letters, more, err := p.config.Jobs.DeadPart(ctx, params)
 	if err != nil {
 		return err
 	}
@@ -119,9 +119,8 @@ func (p *Page) showDead(w http.ResponseWriter, r *http.Request) error {
 		shown.Letters = append(shown.Letters, letter{l})
 	}
 	next := ""
-	if len(shown.Letters) > lettersShown {
-		shown.Letters = shown.Letters[:lettersShown]
-		last := shown.Letters[lettersShown-1]
+	if more {
+		last := letters[len(letters)-1]
 		next = fmt.Sprintf("%d.%d", last.DiedAt.UnixMicro(), last.JobID)
 	}
 	shown.Pager = page(r, next)
