@@ -34,3 +34,18 @@ func (s *Store) auditIDs(ctx context.Context, db DB, name string, args ...any) (
 	}
 	return ids, nil
 }
+
+// AuditInsert records what a person has enqueued, a JSON object, if the database role may.
+func (s *Store) AuditInsert(ctx context.Context, db DB, actor, target, enqueued string) error {
+	var may bool
+	if err := db.QueryRow(ctx, s.sql.Get("may_audit")).Scan(&may); err != nil {
+		return fmt.Errorf("ask who may write the audit: %w", err)
+	}
+	if !may {
+		return nil
+	}
+	if _, err := db.Exec(ctx, s.sql.Get("audit_insert"), nullIfEmpty(actor), target, enqueued); err != nil {
+		return fmt.Errorf("record what was enqueued: %w", err)
+	}
+	return nil
+}
