@@ -35,8 +35,8 @@ func (s *Store) auditIDs(ctx context.Context, db DB, name string, args ...any) (
 	return ids, nil
 }
 
-// AuditInsert records what a person has enqueued, a JSON object, if the database role may.
-func (s *Store) AuditInsert(ctx context.Context, db DB, actor, target, enqueued string) error {
+// RecordAudit records what a person has done, if the database role may; after is JSON.
+func (s *Store) RecordAudit(ctx context.Context, db DB, actor, action, target, after string) error {
 	var may bool
 	if err := db.QueryRow(ctx, s.sql.Get("may_audit")).Scan(&may); err != nil {
 		return fmt.Errorf("ask who may write the audit: %w", err)
@@ -44,8 +44,8 @@ func (s *Store) AuditInsert(ctx context.Context, db DB, actor, target, enqueued 
 	if !may {
 		return nil
 	}
-	if _, err := db.Exec(ctx, s.sql.Get("audit_insert"), nullIfEmpty(actor), target, enqueued); err != nil {
-		return fmt.Errorf("record what was enqueued: %w", err)
+	if _, err := db.Exec(ctx, s.sql.Get("record_audit"), nullIfEmpty(actor), action, target, after); err != nil {
+		return fmt.Errorf("record %s in the audit: %w", action, err)
 	}
 	return nil
 }

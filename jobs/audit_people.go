@@ -5,11 +5,18 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
+
+	"github.com/peltonq/pelton/jobs/internal/store"
+	"github.com/peltonq/pelton/schema"
 )
+
+// auditTime is how long an entry may take that is written after what it tells.
+const auditTime = 10 * time.Second
 
 // auditedIDs is how many ids of jobs an entry of the audit names.
 const auditedIDs = 100
@@ -75,5 +82,28 @@ func (c *Client) AuditInsertTx(ctx context.Context, tx pgx.Tx, enqueued Enqueued
 	if enqueued.Jobs == 1 && len(enqueued.IDs) == 1 {
 		target = strconv.FormatInt(enqueued.IDs[0], 10)
 	}
-	return c.store.AuditInsert(ctx, tx, c.actor(ctx), target, string(after))
+	return c.store.RecordAudit(ctx, tx, c.actor(ctx), "job.enqueue", target, string(after))
+}
+
+// AuditMaintenance writes into the audit table which partitions maintenance has dropped and how many rows it has deleted, when the context's actor, a person, asked for
+// it: as partition.maintain. Maintenance that a process does by itself leaves no entry.
+func (c *Client) AuditMaintenance(ctx context.Context, report schema.Report) error {
+	if report.Busy {
+		return nil
+	}
+	deleted := map[string]int{}
+	for table, n := range report.Deleted {
+		if n > 0 {
+			deleted[table] = n
+		}
+	}
+	after, err := json.Marshal(map[string]any{"dropped": append([]string{}, report.Dropped...), "deleted": deleted})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTime)
+	defer cancel()
+	return c.operate(ctx, func(db store.DB) error {
+		return c.store.RecordAudit(ctx, db, c.actor(ctx), "partition.maintain", "partitions", string(after))
+	})
 }
