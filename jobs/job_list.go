@@ -46,6 +46,7 @@ const searchWindow = 24 * time.Hour
 type JobListParams struct {
 	filter store.JobFilter
 	limit  int
+	bytes  int
 	field  JobListOrderByField
 	order  SortOrder
 	after  *JobListCursor
@@ -73,6 +74,11 @@ func (p *JobListParams) First(count int) *JobListParams {
 		panic("jobs: count must be between 1 and 10,000")
 	}
 	return p.with(func(p *JobListParams) { p.limit = count })
+}
+
+// Bytes ends the list early when its jobs take about so many bytes: args, metadata, outputs, errors. There is one at least. 0: no bound.
+func (p *JobListParams) Bytes(count int) *JobListParams {
+	return p.with(func(p *JobListParams) { p.bytes = count })
 }
 
 // IDs selects jobs by id.
@@ -164,7 +170,7 @@ func (p *JobListParams) query(now time.Time) (store.JobFilter, store.JobPage, er
 	if err != nil {
 		return filter, store.JobPage{}, err
 	}
-	page := store.JobPage{Order: column, Descending: p.order == SortOrderDesc, Limit: p.limit}
+	page := store.JobPage{Order: column, Descending: p.order == SortOrderDesc, Limit: p.limit, Bytes: p.bytes}
 	if p.after != nil {
 		page.AfterID, page.AfterTime, err = p.after.position(column)
 	}
@@ -199,6 +205,7 @@ func (p *JobListParams) column(states []rivertype.JobState) (store.JobOrder, err
 type JobListResult struct {
 	Jobs       []*rivertype.JobRow
 	LastCursor *JobListCursor // continues after the last of Jobs; nil if there are none
+	Cut        bool           // it ends early, because of Bytes
 	Since      *time.Time     // the time from which on jobs were looked at; nil: all
 }
 
@@ -226,11 +233,11 @@ func (c *Client) list(ctx context.Context, db store.DB, params *JobListParams) (
 	if err != nil {
 		return nil, err
 	}
-	found, err := c.store.ListJobs(ctx, db, filter, page)
+	found, more, err := c.store.ListJobs(ctx, db, filter, page)
 	if err != nil {
 		return nil, err
 	}
-	result := &JobListResult{Jobs: found, Since: filter.Since}
+	result := &JobListResult{Jobs: found, Cut: more, Since: filter.Since}
 	if len(found) > 0 {
 		result.LastCursor = cursorAt(found[len(found)-1], page.Order)
 	}

@@ -43,16 +43,17 @@ type JobPage struct {
 	AfterID    int64      // 0: from the start
 	AfterTime  *time.Time // of the order; nil: none
 	Limit      int
+	Bytes      int // that the jobs of the page take, about, if they are more than one; 0: no bound
 }
 
 // ListJobs reads a page of the jobs that match. In a snapshot of its own transaction the jobs are as they were found; in READ
-// COMMITTED one may have gone on a step meanwhile, and is shown as it is then.
-func (s *Store) ListJobs(ctx context.Context, db DB, filter JobFilter, page JobPage) ([]*rivertype.JobRow, error) {
+// COMMITTED one may have gone on a step meanwhile, and is shown as it is then. more: the page ends early, for its bytes.
+func (s *Store) ListJobs(ctx context.Context, db DB, filter JobFilter, page JobPage) (jobs []*rivertype.JobRow, more bool, err error) {
 	ids, err := s.listIDs(ctx, db, filter, page)
 	if err != nil {
-		return nil, fmt.Errorf("list jobs: %w", err)
+		return nil, false, fmt.Errorf("list jobs: %w", err)
 	}
-	return s.JobRows(ctx, db, ids...)
+	return s.jobRows(ctx, db, page.Bytes, ids)
 }
 
 // listIDs finds the jobs. Without a filter or an order that asks where a job is, it does not look there.
