@@ -1,6 +1,8 @@
 package page_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -16,6 +18,8 @@ import (
 	"github.com/peltonq/pelton/internal/pgtest"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/command"
+	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/flow/flowtest"
 	"github.com/peltonq/pelton/periodic"
 )
 
@@ -143,5 +147,27 @@ func TestOverviewPlans(t *testing.T) {
 		if plan := strings.Join(lines, "\n"); strings.Contains(strings.ReplaceAll(plan, "Seq Scan on schedule_tick_old", ""), "Seq Scan") { // that one is empty
 			t.Errorf("%s scans:\n%s", name, plan)
 		}
+	}
+}
+
+// The dead letter of a flow's node leads to its run, and is not offered to be redriven.
+func TestDeadLetterOfANode(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, pagetest.Options{})
+	night := flow.New("nightly")
+	night.Job("load", flowtest.Args{})
+	h.push(t, "etl", night)
+	h.do("load", func(context.Context) (map[string]string, error) { return nil, errors.New("no luck") })
+	id := h.start(t, "etl", "nightly", flow.Options{})
+	h.ended(t, id, "FAILED")
+	letters, err := h.Jobs.DeadList(t.Context(), nil)
+	if err != nil || len(letters) != 1 {
+		t.Fatalf("%d dead letters (%v)", len(letters), err)
+	}
+	operator := h.As("operator")
+	link := fmt.Sprintf(`<a href="/runs/%d">run %d</a>`, id, id)
+	operator.Want(200, "/dead", link)
+	if a := operator.Want(200, fmt.Sprintf("/dead/%d", letters[0].JobID), link, "retry the run"); strings.Contains(a.Body, "Redrive</button>") {
+		t.Error("what would be refused is offered")
 	}
 }
