@@ -135,7 +135,7 @@ func (c *Client) deleteMany(ctx context.Context, db store.DB, params *JobDeleteM
 	}
 	filter := params.list.filter
 	filter.States = withoutRunning(filter.States)
-	found, err := c.store.ListJobs(ctx, db, filter, store.JobPage{Limit: params.list.limit})
+	found, _, err := c.store.ListJobs(ctx, db, filter, store.JobPage{Limit: params.list.limit})
 	if err != nil {
 		return nil, err
 	}
