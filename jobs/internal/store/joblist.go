@@ -66,7 +66,9 @@ func (s *Store) ListJobs(ctx context.Context, db DB, filter JobFilter, page JobP
 
 // searchOf is the statement that searches in pieces, or "" for a list that is read at once.
 func searchOf(filter JobFilter, page JobPage) string {
-	badly := func(s rivertype.JobState) bool { return s == rivertype.JobStateCancelled || s == rivertype.JobStateDiscarded }
+	badly := func(s rivertype.JobState) bool {
+		return s == rivertype.JobStateCancelled || s == rivertype.JobStateDiscarded
+	}
 	switch {
 	case page.Order != OrderByID || filter.Metadata != "" || len(filter.IDs) > 0:
 		return ""
