@@ -61,16 +61,16 @@ func (s *Server) routes(own bool) http.Handler {
 // routePrivate adds what is for actors only.
 func (s *Server) routePrivate(mux *http.ServeMux) {
 	c := s.config
-	secrets := cmp.Or(c.Secrets, secret.NewClient(c.Pool, c.Jobs, nil))
+	secrets := cmp.Or(c.Secrets, secret.NewClient(c.Pages, c.Jobs, nil))
 	s.api = api.Mount(mux, api.Config{
-		Pool: c.Pool, Access: c.Access, Jobs: c.Jobs, Flows: c.Flows, Schedules: c.Schedules, Secrets: secrets, Alerts: s.alerts, Logger: c.Logger,
+		Pool: c.Pages, Access: c.Access, Guard: s.guard, Jobs: c.Jobs, Flows: c.Flows, Schedules: c.Schedules, Secrets: secrets, Alerts: s.alerts, Logger: c.Logger,
 	})
 	mux.HandleFunc("GET /whoami", func(w http.ResponseWriter, r *http.Request) {
 		actor, _ := access.FromContext(r.Context())
 		text(w, http.StatusOK, actor.Name)
 	})
 	s.page = page.Mount(mux, page.Config{
-		Pool: c.Pool, Schema: s.schemaName(), Jobs: c.Jobs, Flows: c.Flows, Schedules: c.Schedules, Secrets: secrets, Alerts: s.alerts,
+		Pool: c.Pages, Schema: s.schemaName(), Jobs: c.Jobs, Flows: c.Flows, Schedules: c.Schedules, Secrets: secrets, Alerts: s.alerts,
 		Access: c.Access, Guard: s.guard, Gauges: c.Metrics.queueGauges, Logger: c.Logger,
 	})
 }

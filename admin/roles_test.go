@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"mime/multipart"
@@ -16,6 +17,7 @@ import (
 	"github.com/peltonq/pelton/admin/internal/page"
 	"github.com/peltonq/pelton/admin/internal/page/pagetest"
 	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/flow/secret"
 	"github.com/peltonq/pelton/periodic"
 )
 
@@ -40,6 +42,12 @@ type right struct {
 
 // mayAPI is who may do what by the API: all of docs/access.md.
 var mayAPI = map[string]right{
+	"alerts-list":         {role: access.Viewer},
+	"alerts-mute":         {role: access.Operator},
+	"alerts-mutes":        {role: access.Viewer},
+	"alerts-rules":        {role: access.Viewer},
+	"alerts-test":         {role: access.Operator},
+	"alerts-unmute":       {role: access.Operator},
 	"audit-list":          {role: access.Viewer},
 	"backfills-cancel":    {role: access.Operator, scope: ofProject, plain: true},
 	"backfills-get":       {role: access.Viewer, scope: ofProject, plain: true},
@@ -60,6 +68,7 @@ var mayAPI = map[string]right{
 	"jobs-delete":         {role: access.Admin},
 	"jobs-enqueue":        {role: access.Operator},
 	"jobs-enqueue-many":   {role: access.Operator},
+	"jobs-erase":          {role: access.Admin},
 	"jobs-get":            {role: access.Viewer},
 	"jobs-list":           {role: access.Viewer},
 	"jobs-log":            {role: access.Viewer},
@@ -98,6 +107,10 @@ var mayAPI = map[string]right{
 	"schedules-resume":    {role: access.Operator, scope: ofProject, plain: true},
 	"schedules-ticks":     {role: access.Viewer, scope: ofProject, plain: true},
 	"schedules-trigger":   {role: access.Operator, scope: ofProject, plain: true},
+	"secrets-delete":      {role: access.Admin, scope: ofProject, plain: true, makes: true},
+	"secrets-list":        {role: access.Viewer, scope: anywhere},
+	"secrets-rekey":       {role: access.Admin},
+	"secrets-set":         {role: access.Admin, scope: ofProject, plain: true, makes: true, body: `{"value":"no secret"}`},
 	"tokens-create":       {role: access.Admin},
 	"tokens-list":         {role: access.Admin},
 	"tokens-revoke":       {role: access.Admin},
@@ -116,6 +129,17 @@ var mayPage = map[string]right{
 	"/account/sessions":                 {scope: ofSession},
 	"/account/token":                    {scope: ofSession},
 	"/account/token/revoke":             {scope: ofSession},
+	"/admin/secrets/delete":             {role: access.Admin, scope: ofProject, plain: true, makes: true, body: "project={project}&name=NIGHT"},
+	"/admin/secrets/set":                {role: access.Admin, scope: ofProject, plain: true, makes: true, body: "project={project}&name=NIGHT&value=no+secret"},
+	"/admin/tokens/revoke":              {role: access.Admin},
+	"/admin/users":                      {role: access.Admin},
+	"/admin/users/{name}/disable":       {role: access.Admin},
+	"/admin/users/{name}/enable":        {role: access.Admin},
+	"/admin/users/{name}/password":      {role: access.Admin},
+	"/admin/users/{name}/role":          {role: access.Admin},
+	"/alerts/mute":                      {role: access.Operator},
+	"/alerts/test":                      {role: access.Operator},
+	"/alerts/unmute":                    {role: access.Operator},
 	"/dead/discard":                     {role: access.Admin},
 	"/dead/redrive":                     {role: access.Operator},
 	"/flows/push":                       {role: access.Admin, scope: ofProject, makes: true},
@@ -123,6 +147,7 @@ var mayPage = map[string]right{
 	"/flows/{project}/{flow}/run":       {role: access.Operator, scope: ofProject},
 	"/jobs/{id}/cancel":                 {role: access.Operator},
 	"/jobs/{id}/delete":                 {role: access.Admin},
+	"/jobs/{id}/erase":                  {role: access.Admin},
 	"/jobs/{id}/retry":                  {role: access.Operator},
 	"/queues/pause":                     {role: access.Operator},
 	"/queues/resume":                    {role: access.Operator},
@@ -150,7 +175,9 @@ func (g target) fill(text string) string {
 		starts, form = `"job":{"kind":"noop"}`, "starts=job&kind=noop"
 	}
 	number := func(n int64) string { return fmt.Sprint(n) }
-	text = strings.NewReplacer("/runs/{id}", "/runs/"+number(g.run), "/backfills/{id}", "/backfills/"+number(g.backfill)).Replace(text)
+	project := cmp.Or(g.project, secret.Everywhere)
+	text = strings.NewReplacer("/secrets/{project}/{name}", "/secrets/"+project+"/NIGHT", "project={project}&name", "project="+project+"&name",
+		"/runs/{id}", "/runs/"+number(g.run), "/backfills/{id}", "/backfills/"+number(g.backfill)).Replace(text)
 	return strings.NewReplacer("{project}", g.project, "{flow}", "f", "{name}", g.schedule, "{job}", number(g.job), "{backfill}", number(g.backfill),
 		"{starts}", starts, "{form}", form, "{action}", "kill").Replace(text)
 }
@@ -236,9 +263,14 @@ func (e *estate) check(err error) {
 	}
 }
 
-// renew puts the schedule of a target, and its backfill, there again for what needs them.
+// renew puts the schedule of a target, its backfill and its secret there again for what needs them.
 func (e *estate) renew(what string, g *target) {
 	e.t.Helper()
+	if strings.Contains(what, "secret") {
+		_, err := e.Secrets.Set(e.t.Context(), cmp.Or(g.project, secret.Everywhere), "NIGHT", []byte("no secret"))
+		e.check(err)
+		return
+	}
 	if !strings.Contains(what, "schedule") && !strings.Contains(what, "backfill") {
 		return
 	}

@@ -31,6 +31,10 @@ type Config struct {
 	// Pool is the database that readiness asks.
 	Pool *pgxpool.Pool
 
+	// Pages is what the page and the API use; best a small pool of their own, on which Access and the clients are too, so that whoever asks much
+	// takes no connection from the queue. Defaults to Pool.
+	Pages *pgxpool.Pool
+
 	// Metrics are what /metrics shows. The server starts and stops them.
 	Metrics *Metrics
 
@@ -105,7 +109,8 @@ func NewServer(config Config) (*Server, error) {
 	if (config.TLSCert == "") != (config.TLSKey == "") {
 		return nil, errors.New("server: TLSCert and TLSKey belong together")
 	}
-	alerts, err := alert.NewStore(config.Pool, config.Schema)
+	config.Pages = cmp.Or(config.Pages, config.Pool)
+	alerts, err := alert.NewStore(config.Pages, config.Schema)
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}

@@ -46,6 +46,7 @@ const searchWindow = 24 * time.Hour
 type JobListParams struct {
 	filter store.JobFilter
 	limit  int
+	bytes  int
 	field  JobListOrderByField
 	order  SortOrder
 	after  *JobListCursor
@@ -74,6 +75,11 @@ func (p *JobListParams) First(count int) *JobListParams {
 		panic("jobs: count must be between 1 and 10,000")
 	}
 	return p.with(func(p *JobListParams) { p.limit = count })
+}
+
+// Bytes ends the list early when its jobs take about so many bytes: args, metadata, outputs, errors. There is one at least. 0: no bound.
+func (p *JobListParams) Bytes(count int) *JobListParams {
+	return p.with(func(p *JobListParams) { p.bytes = count })
 }
 
 // IDs selects jobs by id.
@@ -171,7 +177,7 @@ func (p *JobListParams) query(now time.Time) (store.JobFilter, store.JobPage, er
 	if err != nil {
 		return filter, store.JobPage{}, err
 	}
-	page := store.JobPage{Order: column, Descending: p.order == SortOrderDesc, Limit: p.limit, Within: p.within}
+	page := store.JobPage{Order: column, Descending: p.order == SortOrderDesc, Limit: p.limit, Bytes: p.bytes, Within: p.within}
 	if p.after != nil {
 		page.AfterID, page.AfterTime, err = p.after.position(column)
 	}
@@ -206,6 +212,7 @@ func (p *JobListParams) column(states []rivertype.JobState) (store.JobOrder, err
 type JobListResult struct {
 	Jobs       []*rivertype.JobRow
 	LastCursor *JobListCursor // continues after the last of Jobs, or where the search was if it was Stopped; nil if there are none
+	Cut        bool           // it ends early, because of Bytes
 	Stopped    bool           // the time of Within was up before all was searched: also without Jobs the list goes on at LastCursor
 	Since      *time.Time     // the time from which on jobs were looked at; nil: all
 }
@@ -234,16 +241,16 @@ func (c *Client) list(ctx context.Context, db store.DB, params *JobListParams) (
 	if err != nil {
 		return nil, err
 	}
-	found, stopped, err := c.store.ListJobs(ctx, db, filter, page)
+	found, err := c.store.ListJobs(ctx, db, filter, page)
 	if err != nil {
 		return nil, err
 	}
-	result := &JobListResult{Jobs: found, Since: filter.Since}
+	result := &JobListResult{Jobs: found.Jobs, Cut: found.Cut, Stopped: found.Stopped != 0, Since: filter.Since}
 	switch {
-	case stopped != 0:
-		result.Stopped, result.LastCursor = true, &JobListCursor{id: stopped, order: page.Order}
-	case len(found) > 0:
-		result.LastCursor = cursorAt(found[len(found)-1], page.Order)
+	case found.Stopped != 0:
+		result.LastCursor = &JobListCursor{id: found.Stopped, order: page.Order}
+	case len(found.Jobs) > 0:
+		result.LastCursor = cursorAt(found.Jobs[len(found.Jobs)-1], page.Order)
 	}
 	return result, nil
 }

@@ -59,10 +59,11 @@ func TestTally(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 12 buckets end at 2048 ms.
-	if counts != [4]int{6, 2, 2, 2} || queues != 1 || columns != 26 {
+	again := counts[1] - 2 // the retry of the first process's job may be due before the second one ends
+	if counts != [4]int{6, 2 + again, 2, 2} || again < 0 || again > 1 || queues != 1 || columns != 26 {
 		t.Errorf("%v of %d queues, %d buckets; want 6 completed, 2 failed, 2 cancelled, 2 discarded", counts, queues, columns)
 	}
-	if short+long != 14 || long < 7 {
+	if short+long != 14+again || long < 7 {
 		t.Errorf("waits: %d short, %d long; want 7 and 7", short, long)
 	}
 }

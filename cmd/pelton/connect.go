@@ -110,6 +110,7 @@ func (a *app) open(ctx context.Context, address string, connections int32) (*pgx
 const (
 	connectionsBrief = 2
 	connectionsServe = 16
+	connectionsPages = 8 // of the page and the API of a server
 )
 
 // database is an open pool on a schema of the right version, and a client that enqueues and operates.

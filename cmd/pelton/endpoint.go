@@ -46,8 +46,9 @@ func (a *app) newEndpoint(pool *pgxpool.Pool, s serving) (*endpoint, error) {
 	return &endpoint{metrics: metrics}, nil
 }
 
-// clients are what the page and the API operate with.
+// clients are what the page and the API operate with, on a pool of their own.
 type clients struct {
+	pool      *pgxpool.Pool
 	jobs      *jobs.Client
 	flows     *flow.Client
 	schedules *periodic.Client
@@ -64,11 +65,11 @@ func (e *endpoint) prepare(pool *pgxpool.Pool, a *app, s serving, by clients) er
 
 func (e *endpoint) listenOn(pool *pgxpool.Pool, a *app, s serving, by clients, address string) (err error) {
 	config := admin.Config{
-		Pool: pool, Metrics: e.metrics, Schema: a.schemaName(), Logger: a.logger(levelServe),
+		Pool: pool, Pages: by.pool, Metrics: e.metrics, Schema: a.schemaName(), Logger: a.logger(levelServe),
 		Jobs: by.jobs, Flows: by.flows, Schedules: by.schedules, Secrets: by.secrets,
 		Private: a.tracedRequests(), Listen: address, InsecureListen: s.insecure,
 	}
-	if err := s.access.configure(a, pool, &config); err != nil {
+	if err := s.access.configure(a, by.pool, &config); err != nil {
 		return err
 	}
 	e.access = config.Access

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -165,7 +166,11 @@ func (a *app) serve(stop *stops, address string, s serving, failed <-chan error,
 	if err != nil {
 		return err
 	}
-	by := clients{client, flows, schedules, secret.NewClient(pool, client, a.secretKeys())}
+	by, err := a.pageClients(stop.soft, address, s, served)
+	if err != nil {
+		return err
+	}
+	defer by.close()
 	if err := served.prepare(pool, a, s, by); err != nil {
 		return usage(err)
 	}
@@ -239,6 +244,41 @@ func (a *app) servingClient(
 	}
 	client, err := jobs.NewClient(pool, config)
 	return client, kinds, err
+}
+
+// pageClients are for the page and the API, if there are any. They have connections of their own, so that who looks at much does not keep the queue waiting.
+func (a *app) pageClients(ctx context.Context, address string, s serving, served *endpoint) (by clients, err error) {
+	if !s.access.wanted || s.listen == "" {
+		return by, nil
+	}
+	if by.pool, err = a.open(ctx, address, connectionsPages); err != nil {
+		return by, err
+	}
+	defer func() {
+		if err != nil {
+			by.close()
+		}
+	}()
+	s.duties = false
+	by.jobs, err = jobs.NewClient(by.pool, &jobs.Config{
+		Schema: a.schemaName(), Logger: a.logger(levelServe), DutiesOff: true, Observer: served.observer(), Retention: s.retention,
+		Middleware: a.tracer.Middleware(),
+	})
+	if err != nil {
+		return by, usage(err)
+	}
+	if by.flows, err = a.servingFlows(by.pool, by.jobs, s, served.observer()); err != nil {
+		return by, err
+	}
+	by.schedules, err = periodic.NewClient(by.pool, by.jobs, by.flows, &periodic.Config{Logger: a.logger(levelServe), SchedulerOff: true})
+	by.secrets = secret.NewClient(by.pool, by.jobs, a.secretKeys())
+	return by, err
+}
+
+func (c *clients) close() {
+	if c.pool != nil {
+		c.pool.Close()
+	}
 }
 
 // servingFlows advances flows if this process has duties.

@@ -33,6 +33,7 @@ var files embed.FS
 type Config struct {
 	Pool      *pgxpool.Pool
 	Access    *access.Store
+	Guard     *access.Guard
 	Jobs      *jobs.Client
 	Flows     *flow.Client
 	Schedules *periodic.Client
@@ -47,7 +48,7 @@ type server struct {
 
 	huma      huma.API
 	sql       *sqlfile.Set
-	followers chan struct{}   // a place for each stream
+	followers followers
 	ending    context.Context //nolint:containedctx // its end is that of all streams
 	end       context.CancelFunc
 	uploads   upload.Gate
@@ -78,7 +79,7 @@ func Mount(mux *http.ServeMux, config Config) *API {
 }
 
 func newServer(mux *http.ServeMux, config Config) *server {
-	s := &server{Config: config, sql: sqlfile.Load(files, "sql", config.Jobs.Schema()), followers: make(chan struct{}, followers)}
+	s := &server{Config: config, sql: sqlfile.Load(files, "sql", config.Jobs.Schema())}
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.huma = humago.New(mux, huma.Config{
 		OpenAPI: &huma.OpenAPI{

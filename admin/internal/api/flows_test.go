@@ -300,3 +300,24 @@ func TestSchedulesFromPutToDelete(t *testing.T) {
 	do[periodic.Deleted](s, access.Admin, 200, "DELETE", at, nil)
 	s.problemOf(s.ask(s.tokens[access.Viewer], "GET", at, nil), 404, "not-found", "team/nightly")
 }
+
+// Who may start runs and not push runs the programs that were pushed, and no others.
+func TestOperatorsRunWhatWasPushed(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.push(access.Admin, "sales")
+	operator, admin := s.of("sales", access.Operator), s.of("sales", access.Admin)
+	const at = "/api/v1/projects/sales/flows/etl/runs"
+	for _, name := range []string{"command", "command.1", "env.PATH", "env.LD_PRELOAD", "working.dir", "jvm.args", "main.args", "classpath", "java.class"} {
+		for _, options := range []map[string]any{{"params": map[string]string{name: "x"}}, {"node_params": map[string]any{"first": map[string]string{name: "x"}}}} {
+			s.problemOf(s.ask(operator, "POST", at, map[string]any{"options": options}), 403, "forbidden", name)
+		}
+	}
+	for who, options := range map[string]map[string]any{
+		operator: {"params": map[string]string{"date": "today", "commander": "x", "environment": "y"}}, admin: {"node_params": map[string]any{"first": map[string]string{"command": "true"}}},
+	} {
+		if r := s.ask(who, "POST", at, map[string]any{"options": options}); r.status != http.StatusCreated {
+			t.Errorf("%v: %d %s", options, r.status, r.body)
+		}
+	}
+}

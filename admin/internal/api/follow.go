@@ -6,23 +6,68 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/document"
+	"github.com/peltonq/pelton/internal/service"
+	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/jobs/joblog"
 )
 
 const (
 	// followTime is how long a stream lasts: whoever follows is asked who they are again.
 	followTime = 15 * time.Minute
-	// followers is how many streams a process has at once.
-	followers = 100
+	// mostFollowers is how many streams a process has at once.
+	mostFollowers = 100
+	// followersEach is how many of them one user has.
+	followersEach = 25
+	// recheckEvery is how often it is asked again whether who follows may.
+	recheckEvery = 3 * time.Second
 	// aliveEvery is how often a stream says something when there is nothing to say, so that nothing between takes it for dead.
 	aliveEvery = 15 * time.Second
 )
+
+// followers counts the streams of a process.
+type followers struct {
+	mu  sync.Mutex
+	all int
+	by  map[string]int // of each user
+}
+
+// enter takes a place for a stream, which leave gives back.
+func (f *followers) enter(who string) (leave func(), err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	full := ""
+	switch {
+	case f.by[who] >= followersEach:
+		full = fmt.Sprintf("%d streams of yours are open already: end some of them", followersEach)
+	case f.all >= mostFollowers:
+		full = fmt.Sprintf("%d streams are open already: try again later, or another server", mostFollowers)
+	}
+	if full != "" {
+		p := newProblem("busy", "%s", full)
+		p.header("Retry-After", "30")
+		return nil, p
+	}
+	if f.by == nil {
+		f.by = map[string]int{}
+	}
+	f.all, f.by[who] = f.all+1, f.by[who]+1
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.all--
+		if f.by[who]--; f.by[who] == 0 {
+			delete(f.by, who)
+		}
+	}, nil
+}
 
 // LastEvent is where a stream is continued.
 type LastEvent struct {
@@ -44,11 +89,11 @@ type followOutput struct {
 var errStream = errors.New("the stream ends")
 
 func (s *server) jobsLogFollow(ctx context.Context, in *followInput) (*followOutput, error) {
-	return s.stream(ctx, in.ID, &in.LogPart, in.LastEventID)
+	return s.stream(ctx, in.ID, &in.LogPart, in.LastEventID, func(ctx context.Context) error { return access.Check(ctx, access.Viewer, "") })
 }
 
-// stream sends what a run of a job prints, until it ends.
-func (s *server) stream(ctx context.Context, id int64, in *LogPart, lastEvent string) (*followOutput, error) {
+// stream sends what a run of a job prints, until it ends, or may tells that who follows may not any more.
+func (s *server) stream(ctx context.Context, id int64, in *LogPart, lastEvent string, may func(context.Context) error) (*followOutput, error) {
 	options, err := in.options()
 	if err != nil {
 		return nil, err
@@ -63,15 +108,13 @@ func (s *server) stream(ctx context.Context, id int64, in *LogPart, lastEvent st
 	if run, err = document.LogRun(ctx, s.Pool, s.Jobs, id, run, true); err != nil {
 		return nil, err
 	}
-	select {
-	case s.followers <- struct{}{}:
-	default:
-		p := newProblem("busy", "%d streams are open already: try again later, or another server", followers)
-		p.header("Retry-After", "30")
-		return nil, p
+	actor, _ := access.FromContext(ctx)
+	leave, err := s.followers.enter(actor.Name)
+	if err != nil {
+		return nil, err
 	}
 	return &followOutput{ContentType: "text/event-stream", Body: func(h huma.Context) {
-		defer func() { <-s.followers }()
+		defer leave()
 		h.SetStatus(http.StatusOK)
 		r, w := humago.Unwrap(h)
 		if r.Method == http.MethodHead {
@@ -80,8 +123,33 @@ func (s *server) stream(ctx context.Context, id int64, in *LogPart, lastEvent st
 		ctx, cancel := context.WithTimeoutCause(ctx, followTime, errStream)
 		defer cancel()
 		defer context.AfterFunc(s.ending, cancel)() //nolint:contextcheck // the server's end, beside the request's
+		ctx, refuse := context.WithCancelCause(ctx)
+		var watching sync.WaitGroup
+		watching.Go(func() { s.watch(ctx, r, may, refuse) })
+		defer watching.Wait()
+		defer refuse(nil)
 		s.follow(ctx, &events{w: w, control: http.NewResponseController(w)}, id, run, options)
 	}}, nil
+}
+
+// watch looks every few seconds whether the actor, as they are then, may still follow.
+func (s *server) watch(ctx context.Context, r *http.Request, may func(context.Context) error, refuse context.CancelCauseFunc) {
+	for service.Sleep(ctx, recheckEvery) {
+		actor, err := s.Guard.Identify(r)
+		if err == nil {
+			err = may(access.WithActor(ctx, actor))
+		}
+		if isRefusal(err) {
+			refuse(err)
+			return
+		}
+	}
+}
+
+// isRefusal tells whether an error says that somebody may not do something, or not even see it. A database that does not answer says nothing.
+func isRefusal(err error) bool {
+	p, is := errors.AsType[*problem](err)
+	return errors.Is(err, access.ErrNotLoggedIn) || errors.Is(err, access.ErrForbidden) || errors.Is(err, flow.ErrNotFound) || is && p.Status == http.StatusNotFound
 }
 
 // follow sends the chunks of a run until it ends.
@@ -96,8 +164,13 @@ func (s *server) follow(ctx context.Context, e *events, id int64, run int, optio
 		return document.RunEnded(ctx, s.Jobs, id, run)
 	}
 	for c, err := range joblog.Follow(ctx, s.Pool, s.Jobs.Schema(), id, run, options, ended) {
-		switch {
-		case err != nil && ctx.Err() != nil, e.failed:
+		switch cause := context.Cause(ctx); {
+		case e.failed:
+			return
+		case isRefusal(cause):
+			_ = e.send("problem", "", s.problemOf(ctx, cause)) // nobody is left to tell
+			return
+		case err != nil && ctx.Err() != nil:
 			return
 		case err != nil:
 			_ = e.send("problem", "", s.problemOf(ctx, err)) // nobody is left to tell

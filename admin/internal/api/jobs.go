@@ -85,7 +85,7 @@ func (s *server) jobsList(ctx context.Context, in *jobsListInput) (*answer[JobPa
 		return nil, err
 	}
 	page := JobPage{Page[document.Job]{Items: document.NewJobs(result.Jobs)}, document.UTC(result.Since)}
-	if len(result.Jobs) == in.Limit || result.Stopped {
+	if len(result.Jobs) == in.Limit || result.Cut || result.Stopped {
 		at, err := result.LastCursor.MarshalText()
 		if err != nil {
 			return nil, err
@@ -118,7 +118,7 @@ func (in *jobsListInput) params() (*jobs.JobListParams, error) {
 	for i, state := range in.State {
 		states[i] = rivertype.JobState(state)
 	}
-	p := jobs.NewJobListParams().First(in.Limit).Within(searchTime).OrderBy(jobs.JobListOrderByField(in.Order), direction).
+	p := jobs.NewJobListParams().First(in.Limit).Bytes(pageBytes).Within(searchTime).OrderBy(jobs.JobListOrderByField(in.Order), direction).
 		States(states...).Kinds(in.Kind...).Queues(in.Queue...).TagsAll(in.Tag...).TagsAny(in.TagAny...).
 		Priorities(in.Priority...).IDs(in.ID...).Args(in.Args).Metadata(in.Metadata)
 	if !in.Since.IsZero() {

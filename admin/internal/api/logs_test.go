@@ -246,6 +246,105 @@ func TestLogFollow(t *testing.T) {
 	s.problemOf(s.ask(s.tokens[access.Viewer], "GET", path, nil, "Last-Event-ID", "x"), http.StatusUnprocessableEntity, "invalid-request", "Last-Event-ID")
 }
 
+// A stream ends when who follows may not any more: by a token that is revoked, as a user who is disabled, without a role.
+func TestStreamsEndWithTheRight(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.push(access.Admin, "sales")
+	s.flows.Start(t.Context())
+	defer s.flows.Stop()
+	run := do[struct{ Run int64 }](s, access.Operator, 201, "POST", "/api/v1/projects/sales/flows/etl/runs", map[string]any{"options": map[string]any{"queue": "nobody"}}).Run
+	var node int64
+	pgtest.Eventually(t, patience, func() bool {
+		for _, l := range do[page[struct {
+			JobID int64 `json:"job_id"`
+		}]](s, access.Viewer, 200, "GET", fmt.Sprintf("/api/v1/runs/%d/logs", run), nil).Items {
+			node = l.JobID
+		}
+		return node > 0
+	}, "the job of a node")
+	add := func(name, project string) (token string, id int64) {
+		_, err := s.access.AddUser(t.Context(), "test", access.NewUser{Name: name, Roles: []access.Grant{{Project: project, Role: access.Viewer}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, secret, err := s.access.AddToken(t.Context(), "test", access.NewToken{User: name, Name: "t", Role: access.Viewer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return secret, made.ID
+	}
+	must := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	job := s.enqueue(map[string]any{"kind": "task"})[0]
+	ofJob, ofNode := fmt.Sprintf("/api/v1/jobs/%d/log/follow", job), fmt.Sprintf("/api/v1/runs/%d/jobs/%d/log/follow", run, node)
+	stays := s.follow(t.Context(), ofJob)
+	for name, c := range map[string]struct {
+		project, path string
+		end           func(name string, token int64)
+		says          string
+	}{
+		"disabled": {access.Everything, ofJob, func(name string, _ int64) { must(s.access.Disable(t.Context(), "test", name)) }, "not-logged-in"},
+		"revoked":  {access.Everything, ofJob, func(_ string, id int64) { must(s.access.RevokeToken(t.Context(), "test", id)) }, "not-logged-in"},
+		"roleless": {access.Everything, ofJob, func(name string, _ int64) {
+			must(nil, s.access.SetRole(t.Context(), "test", name, access.Grant{Project: access.Everything}))
+		}, "forbidden"},
+		"moved": {"sales", ofNode, func(name string, _ int64) {
+			must(nil, s.access.SetRole(t.Context(), "test", name, access.Grant{Project: "other", Role: access.Viewer}))
+			must(nil, s.access.SetRole(t.Context(), "test", name, access.Grant{Project: "sales"}))
+		}, "not-found"},
+	} {
+		token, id := add(name, c.project)
+		events := s.follow(t.Context(), c.path, "Authorization", "Bearer "+token)
+		c.end(name, id)
+		if e := <-events; e.name != "problem" || !strings.Contains(e.data, "urn:pelton:"+c.says) {
+			t.Errorf("%s: %+v, want a problem %s", name, e, c.says)
+		}
+		if e, more := <-events; more {
+			t.Errorf("%s: %+v after the end", name, e)
+		}
+	}
+	select {
+	case e := <-stays:
+		t.Errorf("the stream of who may: %+v", e)
+	default:
+	}
+}
+
+// Nobody takes all streams of a server.
+func TestStreamsOfOneUserAreBounded(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	path := fmt.Sprintf("/api/v1/jobs/%d/log/follow", s.enqueue(map[string]any{"kind": "task"})[0])
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for range 25 {
+		s.follow(ctx, path)
+	}
+	token := s.tokens[access.Viewer]
+	s.problemOf(s.ask(token, "GET", path, nil), http.StatusServiceUnavailable, "busy", "25 streams of yours")
+	s.follow(ctx, path, "Authorization", "Bearer "+s.tokens[access.Admin])
+	cancel()
+	pgtest.Eventually(t, patience, func() bool {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		answered, err := s.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answered.StatusCode == http.StatusOK && answered.Body.Close() == nil
+	}, "a place that is free again")
+}
+
 // A server that stops ends the streams that it has, instead of waiting for them.
 func TestStopEndsStreams(t *testing.T) {
 	t.Parallel()

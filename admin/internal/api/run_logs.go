@@ -135,5 +135,8 @@ func (s *server) runsLogFollow(ctx context.Context, in *runsLogFollowInput) (*fo
 	if err := s.checkNodeJob(ctx, &in.NodeJobPath); err != nil {
 		return nil, err
 	}
-	return s.stream(ctx, in.Job, &in.LogPart, in.LastEventID)
+	return s.stream(ctx, in.Job, &in.LogPart, in.LastEventID, func(ctx context.Context) error {
+		_, err := s.run(ctx, in.ID, access.Viewer)
+		return err
+	})
 }

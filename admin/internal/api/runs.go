@@ -64,6 +64,11 @@ func (s *server) runsStart(ctx context.Context, in *runsStartInput) (*once[Start
 	if err := access.Check(ctx, access.Operator, in.Project); err != nil {
 		return nil, err
 	}
+	if names := in.Body.Options.Reprograms(); len(names) > 0 {
+		if err := access.Check(ctx, access.Admin, in.Project); err != nil {
+			return nil, fmt.Errorf("%s would change which programs run, which is for who may push the project: %w", joined(names), err)
+		}
+	}
 	p := flow.RunParams{Project: in.Project, Flow: in.Flow, Version: in.Body.Version, Options: in.Body.Options}
 	out, err := doOnce(ctx, s, in.Key, []any{"runs-start", in.Project, in.Flow, in.Body}, func(ctx context.Context, tx pgx.Tx) (StartedRun, error) {
 		run, err := s.Flows.RunTx(ctx, tx, p)

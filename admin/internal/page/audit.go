@@ -40,7 +40,7 @@ func (l auditLine) Who() string {
 func (p *Page) showAudit(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	params := &jobs.AuditListParams{
-		Target: strings.TrimSpace(query.Get("target")), Action: strings.TrimSpace(query.Get("action")), Actor: strings.TrimSpace(query.Get("actor")), Limit: auditShown + 1,
+		Target: strings.TrimSpace(query.Get("target")), Action: strings.TrimSpace(query.Get("action")), Actor: strings.TrimSpace(query.Get("actor")), Limit: auditShown, Bytes: listBytes,
 	}
 	shown := auditPage{Raw: map[string]string{}}
 	for name := range query {
@@ -60,14 +60,13 @@ func (p *Page) showAudit(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := p.limit(r.Context())
 	defer cancel()
-	list, err := p.config.Jobs.AuditList(ctx, params)
+	list, more, err := p.config.Jobs.AuditPart(ctx, params)
 	if err != nil {
 		return err
 	}
 	next := ""
-	if len(list) > auditShown {
-		list = list[:auditShown]
-		next = strconv.FormatInt(list[auditShown-1].ID, 10)
+	if more {
+		next = strconv.FormatInt(list[len(list)-1].ID, 10)
 	}
 	shown.Pager = page(r, next)
 	for _, e := range list {

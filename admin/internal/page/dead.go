@@ -86,7 +86,7 @@ func (p *Page) showDead(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	params := &jobs.DeadListParams{DeadFilter: f.DeadFilter, Limit: lettersShown + 1}
+	params := &jobs.DeadListParams{DeadFilter: f.DeadFilter, Limit: lettersShown, Bytes: listBytes}
 	if text := query.Get("after"); text != "" {
 		if params.After, err = parseLetterPlace(text); err != nil {
 			return err
@@ -95,13 +95,14 @@ func (p *Page) showDead(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := p.limit(r.Context())
 	defer cancel()
 	shown := deadPage{Filter: f, Reasons: []string{jobs.DeadExhausted, jobs.DeadPoison, jobs.DeadConflict}}
-	if shown.Letters, err = p.config.Jobs.DeadList(ctx, params); err != nil {
+	letters, more, err := p.config.Jobs.DeadPart(ctx, params)
+	if err != nil {
 		return err
 	}
+	shown.Letters = letters
 	next := ""
-	if len(shown.Letters) > lettersShown {
-		shown.Letters = shown.Letters[:lettersShown]
-		last := shown.Letters[lettersShown-1]
+	if more {
+		last := letters[len(letters)-1]
 		next = fmt.Sprintf("%d.%d", last.DiedAt.UnixMicro(), last.JobID)
 	}
 	shown.Pager = page(r, next)

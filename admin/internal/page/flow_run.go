@@ -29,6 +29,11 @@ func (p *Page) runFlow(w http.ResponseWriter, r *http.Request) error {
 	f := &data.Form
 	f.Open = true
 	options := f.parse(r)
+	if names := options.Reprograms(); len(names) > 0 {
+		if err := access.Check(ctx, access.Admin, project); err != nil {
+			return fmt.Errorf("%s would change which programs run, which is for who may push the project: %w", strings.Join(names, ", "), err)
+		}
+	}
 	wanted := flow.RunParams{Project: project, Flow: data.Flow, Options: options}
 	if r.PostFormValue("version") != "" {
 		wanted.Version = data.Version.No

@@ -107,12 +107,10 @@ func (f *scheduleForm) foresee(s *periodic.Schedule, from time.Time) bool {
 }
 
 func (p *Page) sendScheduleForm(w http.ResponseWriter, r *http.Request) error {
-	f := scheduleForm{Values: r.PostForm, Old: r.PostFormValue("old")}
-	for _, values := range r.PostForm {
-		if err := storable(values...); err != nil {
-			return err
-		}
+	if all, some := actor(r.Context()).Projects(access.Admin); !all && len(some) == 0 {
+		return access.Check(r.Context(), access.Admin, "")
 	}
+	f := scheduleForm{Values: r.PostForm, Old: r.PostFormValue("old")}
 	s, faults := parseSchedule(r.PostForm)
 	f.Faults = faults
 	if r.PostFormValue("do") != "save" {

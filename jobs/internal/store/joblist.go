@@ -44,24 +44,34 @@ type JobPage struct {
 	AfterID    int64      // 0: from the start
 	AfterTime  *time.Time // of the order; nil: none
 	Limit      int
+	Bytes      int           // that the jobs of the page take, about, if they are more than one; 0: no bound
 	Within     time.Duration // how long to search, about; 0: until the end
 }
 
+// FoundJobs is a page of a list of jobs.
+type FoundJobs struct {
+	Jobs    []*rivertype.JobRow
+	Cut     bool  // the page ends early, for its bytes
+	Stopped int64 // not 0: the time was up before the page was full; the search goes on after this id
+}
+
 // ListJobs reads a page of the jobs that match. In a snapshot of its own transaction the jobs are as they were found; in READ
-// COMMITTED one may have gone on a step meanwhile, and is shown as it is then. If the time was up before the page was full and all was searched,
-// stopped is the id after which the search goes on; else it is 0.
-func (s *Store) ListJobs(ctx context.Context, db DB, filter JobFilter, page JobPage) (found []*rivertype.JobRow, stopped int64, err error) {
+// COMMITTED one may have gone on a step meanwhile, and is shown as it is then.
+func (s *Store) ListJobs(ctx context.Context, db DB, filter JobFilter, page JobPage) (found FoundJobs, err error) {
 	var ids []int64
 	if statement := searchOf(filter, page); statement != "" {
-		ids, stopped, err = s.search(ctx, db, statement, filter, page)
+		ids, found.Stopped, err = s.search(ctx, db, statement, filter, page)
 	} else {
 		ids, err = s.listIDs(ctx, db, filter, page)
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("list jobs: %w", err)
+		return FoundJobs{}, fmt.Errorf("list jobs: %w", err)
 	}
-	found, err = s.JobRows(ctx, db, ids...)
-	return found, stopped, err
+	found.Jobs, found.Cut, err = s.jobRows(ctx, db, page.Bytes, ids)
+	if found.Cut {
+		found.Stopped = 0 // it goes on after the last job of the page
+	}
+	return found, err
 }
 
 // searchOf is the statement that searches in pieces, or "" for a list that is read at once.
