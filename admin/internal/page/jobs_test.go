@@ -108,7 +108,7 @@ func TestJobs(t *testing.T) {
 	}
 	operator.WantPost(303, path(later, "/cancel"), nil, "The job is cancelled.")
 	operator.WantPost(303, path(later, "/cancel"), nil, "The job is cancelled.")
-	operator.WantPost(303, path(later, "/retry"), nil, "The job is available.")
+	operator.WantPost(303, path(later, "/retry"), nil, "The job was put in its line.")
 	operator.WantPost(303, path(good, "/cancel"), nil, "has ended already: it is completed")
 	operator.WantPost(404, "/jobs/1/retry", nil)
 	admin.WantPost(409, path(runs, "/delete"), nil, "the job runs")
