@@ -60,7 +60,7 @@ func (l jobLine) Did() string {
 	case l.ScheduledAt.After(time.Now()):
 		return "due"
 	}
-	return "in its line for"
+	return "waits"
 }
 
 // Attempt is the number of the attempt that goes on, or was the last.
