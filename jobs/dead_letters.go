@@ -57,23 +57,30 @@ type DeadListParams struct {
 
 	After *DeadLetter // continue after this one of the same list
 	Limit int         // 1 to 10,000; defaults to 100
+	Bytes int         // end early when the letters take about so many bytes; 0: no bound
 }
 
 // DeadList lists dead letters, the newest death first.
 func (c *Client) DeadList(ctx context.Context, params *DeadListParams) ([]*DeadLetter, error) {
+	letters, _, err := c.DeadPart(ctx, params)
+	return letters, err
+}
+
+// DeadPart is DeadList that also tells whether more letters follow.
+func (c *Client) DeadPart(ctx context.Context, params *DeadListParams) (letters []*DeadLetter, more bool, err error) {
 	if params == nil {
 		params = &DeadListParams{}
 	}
 	limit, err := deadLimit(params.Limit)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return c.store.ListDead(ctx, c.pool, params.stored(), params.After, limit)
+	return c.store.ListDead(ctx, c.pool, params.stored(), params.After, limit, params.Bytes)
 }
 
 // DeadGet reads the dead letter of a job, or returns rivertype.ErrNotFound.
 func (c *Client) DeadGet(ctx context.Context, id int64) (*DeadLetter, error) {
-	letters, err := c.store.ListDead(ctx, c.pool, store.DeadFilter{IDs: []int64{id}}, nil, 1)
+	letters, _, err := c.store.ListDead(ctx, c.pool, store.DeadFilter{IDs: []int64{id}}, nil, 1, 0)
 	if err != nil {
 		return nil, err
 	}

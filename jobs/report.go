@@ -27,16 +27,23 @@ type AuditListParams struct {
 	Since  time.Time // including
 	Before int64     // continue a list: only entries with smaller ids
 	Limit  int       // 1 to 10,000; defaults to 100
+	Bytes  int       // end early when the entries take about so many bytes; 0: no bound
 }
 
 // AuditList lists who changed what, newest first.
 func (c *Client) AuditList(ctx context.Context, params *AuditListParams) ([]AuditEntry, error) {
+	entries, _, err := c.AuditPart(ctx, params)
+	return entries, err
+}
+
+// AuditPart is AuditList that also tells whether more entries follow.
+func (c *Client) AuditPart(ctx context.Context, params *AuditListParams) (entries []AuditEntry, more bool, err error) {
 	if params == nil {
 		params = &AuditListParams{}
 	}
 	limit, err := reportLimit(params.Limit)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	f := store.AuditFilter{Target: params.Target, Action: params.Action, Actor: params.Actor}
 	if !params.Since.IsZero() {
@@ -45,7 +52,7 @@ func (c *Client) AuditList(ctx context.Context, params *AuditListParams) ([]Audi
 	if params.Before > 0 {
 		f.Before = &params.Before
 	}
-	return c.store.ListAudit(ctx, c.pool, f, limit)
+	return c.store.ListAudit(ctx, c.pool, f, limit, params.Bytes)
 }
 
 // Executor is a process that works jobs, or did lately.

@@ -22,6 +22,9 @@ var files embed.FS
 var (
 	ErrNotFound = errors.New("not found")
 	ErrExists   = errors.New("exists already")
+
+	// ErrLastAdmin keeps somebody who may change users.
+	ErrLastAdmin = errors.New("this is the last admin of everything who is not disabled, and nobody could change users any more; make another first (user role NAME admin)")
 )
 
 // InputError is about a value that was given: a name, a role, a password.
@@ -42,6 +45,9 @@ type Config struct {
 
 	// Absolute is how long a session lives at most. Defaults to 7 days.
 	Absolute time.Duration
+
+	// LastAdmin lets the last admin of everything be disabled or lose the role, which is refused otherwise.
+	LastAdmin bool
 }
 
 // Store keeps users, roles, tokens and sessions in one Postgres schema. Safe for concurrent use.

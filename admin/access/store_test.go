@@ -27,7 +27,7 @@ const (
 func newStore(t *testing.T) (*access.Store, *pgxpool.Pool) {
 	t.Helper()
 	pool := schematest.Pool(t)
-	s, err := access.NewStore(pool, access.Config{})
+	s, err := access.NewStore(pool, access.Config{LastAdmin: true}) // TestLastAdmin has one that keeps it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,6 +239,65 @@ func TestRoles(t *testing.T) {
 		if all, names := c.actor.Projects(c.role); fmt.Sprint(all, " ", names) != c.want {
 			t.Errorf("projects: %v %v, want %s", all, names, c.want)
 		}
+	}
+}
+
+// The last admin of everything stays, even if two ask at once that the other goes.
+func TestLastAdmin(t *testing.T) {
+	t.Parallel()
+	forced, pool := newStore(t)
+	s, err := access.NewStore(pool, access.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	addUser(t, s, "root", everything(access.Admin))
+	addUser(t, s, "nearby", in("etl", access.Admin))
+	addUser(t, s, "asleep", everything(access.Admin))
+	if changed, err := s.Disable(t.Context(), by, "asleep"); err != nil || !changed {
+		t.Fatal(changed, err)
+	}
+	stays := func() {
+		t.Helper()
+		if _, err := s.Disable(t.Context(), by, "root"); !errors.Is(err, access.ErrLastAdmin) {
+			t.Errorf("disabled: %v", err)
+		}
+		for _, role := range []access.Role{access.NoRole, access.Viewer, access.Operator} {
+			if err := s.SetRole(t.Context(), by, "root", everything(role)); !errors.Is(err, access.ErrLastAdmin) {
+				t.Errorf("%v: %v", role, err)
+			}
+		}
+		if u, err := s.User(t.Context(), "root"); err != nil || u.DisabledAt != nil || len(u.Roles) != 1 || u.Roles[0] != (access.Grant{Project: access.Everything, Role: access.Admin, Source: "person"}) {
+			t.Errorf("%+v, %v", u, err)
+		}
+	}
+	stays()
+	if err := s.SetRole(t.Context(), by, "nearby", in("etl", access.NoRole)); err != nil { // no matter of everything
+		t.Error(err)
+	}
+	if _, err := s.Disable(t.Context(), by, "nearby"); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Enable(t.Context(), by, "asleep"); err != nil {
+		t.Error(err)
+	}
+	done := make(chan error, 2)
+	for _, name := range []string{"root", "asleep"} {
+		go func() {
+			_, err := s.Disable(t.Context(), by, name)
+			done <- err
+		}()
+	}
+	if one, two := <-done, <-done; errors.Is(one, access.ErrLastAdmin) == errors.Is(two, access.ErrLastAdmin) {
+		t.Errorf("two at once: %v; %v", one, two)
+	}
+	for _, name := range []string{"root", "asleep"} {
+		if _, err := forced.Disable(t.Context(), by, name); err != nil {
+			t.Error(err)
+		}
+	}
+	// Where there is none, nothing is kept.
+	if err := s.SetRole(t.Context(), by, "root", everything(access.NoRole)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -118,7 +118,7 @@ func (s *Store) SetPassword(ctx context.Context, by, name, password string) erro
 }
 
 // Disable keeps a user out: sessions end, tokens no longer hold. Enable ends that; tokens hold again, sessions do not come back. Both
-// tell whether that changed anything.
+// tell whether that changed anything. Disable is ErrLastAdmin for the last admin of everything, if Config does not say otherwise.
 func (s *Store) Disable(ctx context.Context, by, name string) (changed bool, err error) {
 	return s.setDisabled(ctx, by, name, true)
 }
@@ -134,7 +134,11 @@ func (s *Store) setDisabled(ctx context.Context, by, name string, disabled bool)
 			return nil
 		}
 		changed = true
-		if _, err := s.exec(ctx, tx, "set_disabled", u.ID, disabled); err != nil {
+		err := s.keepAdmin(ctx, tx, func() error {
+			_, err := s.exec(ctx, tx, "set_disabled", u.ID, disabled)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 		ended, err := s.exec(ctx, tx, "end_sessions", u.ID)
@@ -151,6 +155,7 @@ func (s *Store) setDisabled(ctx context.Context, by, name string, disabled bool)
 }
 
 // SetRole gives a user a role in a project, or in Everything, instead of what a person gave there before; NoRole takes it back.
+// ErrLastAdmin as Disable.
 func (s *Store) SetRole(ctx context.Context, by, name string, g Grant) error {
 	if g.Role == NoRole {
 		if err := checkProject(g.Project); err != nil {
@@ -159,7 +164,9 @@ func (s *Store) SetRole(ctx context.Context, by, name string, g Grant) error {
 	} else if err := checkGrant(g); err != nil {
 		return err
 	}
-	return s.changeUser(ctx, name, func(tx pgx.Tx, u lockedUser) error { return s.giveRole(ctx, tx, by, u, g) })
+	return s.changeUser(ctx, name, func(tx pgx.Tx, u lockedUser) error {
+		return s.keepAdmin(ctx, tx, func() error { return s.giveRole(ctx, tx, by, u, g) })
+	})
 }
 
 func checkGrant(g Grant) error {
@@ -191,6 +198,29 @@ func (s *Store) giveRole(ctx context.Context, tx pgx.Tx, by string, u lockedUser
 		return err
 	}
 	return s.audit(ctx, tx, by, "user.role", u.target(), fields{"project": g.Project, "role": was}, fields{"project": g.Project, "role": g.Role})
+}
+
+// keepAdmin makes a change unless it leaves no admin of everything where there was one.
+func (s *Store) keepAdmin(ctx context.Context, tx pgx.Tx, change func() error) error {
+	if s.config.LastAdmin {
+		return change()
+	}
+	if _, err := s.exec(ctx, tx, "lock_admins"); err != nil {
+		return err
+	}
+	type admins struct{ Any bool }
+	before, err := one[admins](ctx, s, tx, "any_admin")
+	if err != nil {
+		return err
+	}
+	if err := change(); err != nil {
+		return err
+	}
+	after, err := one[admins](ctx, s, tx, "any_admin")
+	if err == nil && before.Any && !after.Any {
+		err = ErrLastAdmin
+	}
+	return err
 }
 
 // lockedUser is a user whose row is locked by the transaction.

@@ -74,6 +74,8 @@ func TestUserCommands(t *testing.T) {
 		{password, exitUsage, "want a project's name", []string{"user", "add", "carol", "--role", "viewer", "--project", "a b"}},
 		{password, exitNotFound, "not found", []string{"user", "set-password", "carol"}},
 		{"", exitNotFound, "not found", []string{"user", "disable", "carol"}},
+		{"", exitRefused, "or say --force", []string{"user", "disable", "alice"}},
+		{"", exitRefused, "or say --force", []string{"user", "role", "alice", "viewer"}},
 		{"", exitUsage, `did you mean "viewer"?`, []string{"user", "role", "alice", "viewr"}},
 		{"", exitUsage, "unknown flag: --password", []string{"user", "add", "carol", "--password", password}},
 	} {
@@ -94,6 +96,9 @@ func TestUserCommands(t *testing.T) {
 	}
 	if text := s.ok("audit", "list", "--json"); strings.Contains(text, password) || strings.Contains(text, "argon2") {
 		t.Error("the audit holds a password")
+	}
+	if out := s.ok("user", "disable", "alice", "--force"); out != "user alice is disabled\n" {
+		t.Errorf("forced: %q", out)
 	}
 }
 

@@ -28,8 +28,13 @@ standard input.`,
 
 // withAccess runs do with a store of users, in the name of the OS user.
 func (a *app) withAccess(ctx context.Context, do func(ctx context.Context, store *access.Store) error) error {
+	return a.withForcedAccess(ctx, false, do)
+}
+
+// withForcedAccess is withAccess; force: the last admin may go.
+func (a *app) withForcedAccess(ctx context.Context, force bool, do func(ctx context.Context, store *access.Store) error) error {
 	return a.withClient(ctx, func(ctx context.Context, db database) error {
-		store, err := access.NewStore(db.pool, access.Config{Schema: a.schemaName()})
+		store, err := access.NewStore(db.pool, access.Config{Schema: a.schemaName(), LastAdmin: force})
 		if err != nil {
 			return usage(err)
 		}
@@ -118,10 +123,11 @@ func (a *app) userDisable(disable bool) *cobra.Command {
 	if disable {
 		name, short, done = "disable", "Keep a user out: end sessions, and let no token hold", "disabled"
 	}
-	return &cobra.Command{
+	force := false
+	cmd := &cobra.Command{
 		Use: name + " NAME", Short: short, Args: arguments(cobra.ExactArgs(1)),
 		RunE: brief(func(ctx context.Context, args []string) error {
-			return a.withAccess(ctx, func(ctx context.Context, store *access.Store) error {
+			return a.withForcedAccess(ctx, force, func(ctx context.Context, store *access.Store) error {
 				do := store.Enable
 				if disable {
 					do = store.Disable
@@ -140,10 +146,19 @@ func (a *app) userDisable(disable bool) *cobra.Command {
 			})
 		}),
 	}
+	if disable {
+		forceFlag(cmd, &force)
+	}
+	return cmd
+}
+
+// forceFlag adds the flag that lets the last admin go.
+func forceFlag(cmd *cobra.Command, force *bool) {
+	cmd.Flags().BoolVar(force, "force", false, "also the last admin of everything")
 }
 
 func (a *app) userRole() *cobra.Command {
-	project := access.Everything
+	project, force := access.Everything, false
 	cmd := &cobra.Command{
 		Use: "role NAME ROLE", Short: "Give a role (viewer, operator, admin), or take it back (none)", Args: arguments(cobra.ExactArgs(2)),
 		Example: "  pelton user role alice operator --project etl\n  pelton user role alice none --project etl",
@@ -158,7 +173,7 @@ func (a *app) userRole() *cobra.Command {
 					return usage(err)
 				}
 			}
-			return a.withAccess(ctx, func(ctx context.Context, store *access.Store) error {
+			return a.withForcedAccess(ctx, force, func(ctx context.Context, store *access.Store) error {
 				if err := store.SetRole(ctx, osUser(), args[0], g); err != nil {
 					return accessFault(err)
 				}
@@ -171,6 +186,7 @@ func (a *app) userRole() *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&project, "project", project, "the `project` that the role is for; * is everything")
+	forceFlag(cmd, &force)
 	return cmd
 }
 
@@ -199,6 +215,8 @@ func accessFault(err error) error {
 	switch {
 	case errors.As(err, &wrong):
 		return usage(err)
+	case errors.Is(err, access.ErrLastAdmin):
+		return refused(fmt.Errorf("%w, or say --force", err))
 	case errors.Is(err, access.ErrExists):
 		return refused(err)
 	}

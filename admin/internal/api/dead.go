@@ -57,7 +57,7 @@ type deadPlace struct {
 }
 
 func (s *server) deadList(ctx context.Context, in *deadListInput) (*answer[Page[document.Dead]], error) {
-	params := &jobs.DeadListParams{Limit: in.Limit + 1, DeadFilter: jobs.DeadFilter{
+	params := &jobs.DeadListParams{Limit: in.Limit, Bytes: pageBytes, DeadFilter: jobs.DeadFilter{
 		IDs: in.ID, Kinds: in.Kind, Queues: in.Queue, Reason: in.Reason, Since: in.Since, Until: in.Until,
 	}}
 	after, err := positionOf[deadPlace]("dead", in.Cursor)
@@ -67,7 +67,7 @@ func (s *server) deadList(ctx context.Context, in *deadListInput) (*answer[Page[
 	if after != nil {
 		params.After = &jobs.DeadLetter{DiedAt: after.DiedAt, JobID: after.JobID}
 	}
-	letters, err := s.Jobs.DeadList(ctx, params)
+	letters, more, err := s.Jobs.DeadPart(ctx, params)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (s *server) deadList(ctx context.Context, in *deadListInput) (*answer[Page[
 	for i, l := range letters {
 		list[i] = document.NewDead(l)
 	}
-	page := pageOf("dead", list, in.Limit, func(d document.Dead) any { return deadPlace{d.DiedAt, d.JobID} })
+	page := partOf("dead", list, more, func(d document.Dead) any { return deadPlace{d.DiedAt, d.JobID} })
 	return &answer[Page[document.Dead]]{page}, nil
 }
 

@@ -9,9 +9,12 @@ import (
 	"slices"
 )
 
+// pageBytes is what the items of a page that may be large take together, about: such a page ends early.
+const pageBytes = 4 << 20
+
 // Paging is what every list takes.
 type Paging struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"at most so many"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"at most so many; a page whose items are large has fewer"`
 	Cursor string `query:"cursor" maxLength:"1000" doc:"continue a list: next_cursor of the page before, with all else as it was"`
 }
 
@@ -78,6 +81,44 @@ func pageOf[T any](list string, items []T, limit int, position func(T) any) Page
 		return Page[T]{Items: items}
 	}
 	return Page[T]{items[:limit], cursorTo(list, position(items[limit-1]))}
+}
+
+// partOf makes a page of items of a list of which more may follow.
+func partOf[T any](list string, items []T, more bool, position func(T) any) Page[T] {
+	if !more {
+		return Page[T]{Items: items}
+	}
+	return Page[T]{items, cursorTo(list, position(items[len(items)-1]))}
+}
+
+// pieceItems is how many items of a list are read at once if they may be large.
+const pieceItems = 50
+
+// readPage makes a page of a list that is read in pieces, after an item (nil: from the start), until it has limit items or pageBytes.
+func readPage[T any](list string, limit int, position func(T) any, read func(last *T, limit int) ([]T, error)) (Page[T], error) {
+	items, size := []T{}, 0
+	var last *T
+	for {
+		piece, err := read(last, pieceItems)
+		if err != nil {
+			return Page[T]{}, err
+		}
+		for i := range piece {
+			if len(items) == limit || size >= pageBytes && len(items) > 0 {
+				return partOf(list, items, true, position), nil
+			}
+			text, err := json.Marshal(piece[i])
+			if err != nil {
+				return Page[T]{}, err
+			}
+			size += len(text)
+			items = append(items, piece[i])
+		}
+		if len(piece) < pieceItems {
+			return Page[T]{Items: items}, nil
+		}
+		last = &piece[len(piece)-1]
+	}
 }
 
 // pageFrom makes a page of a list that is read as a whole and in order of a key.

@@ -46,6 +46,7 @@ var kinds = map[string]struct {
 	"refused":                {http.StatusConflict, "Refused as things stand"},
 	"owned":                  {http.StatusConflict, "The schedule belongs to a service's code"},
 	"exists":                 {http.StatusConflict, "It exists already"},
+	"last-admin":             {http.StatusConflict, "The last admin"},
 	"key-in-use":             {http.StatusConflict, "The first request with this key is under way"},
 	"body-too-large":         {http.StatusRequestEntityTooLarge, "The body is too large"},
 	"unsupported-media-type": {http.StatusUnsupportedMediaType, "Unsupported media type"},
@@ -77,6 +78,7 @@ var conditions = []struct {
 	{sentinel(periodic.ErrNotFound), "not-found"},
 	{sentinel(access.ErrNotFound), "not-found"},
 	{sentinel(access.ErrExists), "exists"},
+	{sentinel(access.ErrLastAdmin), "last-admin"},
 	{typed[*access.InputError], "invalid-request"},
 	{sentinel(rivertype.ErrJobRunning), "job-running"},
 	{typed[*jobs.UniqueConflictError], "unique-conflict"},
@@ -102,6 +104,7 @@ var conditions = []struct {
 	{sentinel(alert.ErrNotFound), "not-found"},
 	{typed[*alert.InputError], "invalid-request"},
 	{typed[*schema.VersionError], "wrong-schema"},
+	{sentinel(schema.ErrNotOwner), "missing-rights"},
 }
 
 func sentinel(target error) func(error) bool {

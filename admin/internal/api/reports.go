@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -70,15 +71,15 @@ func (s *server) auditList(ctx context.Context, in *auditListInput) (*answer[Pag
 	if err != nil {
 		return nil, err
 	}
-	params := &jobs.AuditListParams{Target: in.Target, Action: in.Action, Actor: in.Actor, Since: in.Since, Limit: in.Limit + 1}
+	params := &jobs.AuditListParams{Target: in.Target, Action: in.Action, Actor: in.Actor, Since: in.Since, Limit: in.Limit, Bytes: pageBytes}
 	if before != nil {
 		params.Before = *before
 	}
-	entries, err := s.Jobs.AuditList(ctx, params)
+	entries, more, err := s.Jobs.AuditPart(ctx, params)
 	if err != nil {
 		return nil, err
 	}
-	page := pageOf("audit", document.NewAuditEntries(entries), in.Limit, func(e document.AuditEntry) any { return e.ID })
+	page := partOf("audit", document.NewAuditEntries(entries), more, func(e document.AuditEntry) any { return e.ID })
 	return &answer[Page[document.AuditEntry]]{page}, nil
 }
 
@@ -102,7 +103,7 @@ func (s *server) partitionsMaintain(ctx context.Context, _ *struct{}) (*answer[d
 		return nil, err
 	}
 	report, err := keeper.Maintain(ctx)
-	if err != nil {
+	if err = errors.Join(err, s.Jobs.AuditMaintenance(ctx, report)); err != nil {
 		return nil, err
 	}
 	return &answer[document.Maintenance]{document.NewMaintenance(report)}, nil

@@ -107,7 +107,7 @@ func (s *server) schedulesList(ctx context.Context, in *schedulesListInput) (*an
 	if err != nil {
 		return nil, err
 	}
-	p := periodic.ListParams{Prefix: in.Prefix, Kind: in.Kind, Flow: in.Flow, Projects: projects, Limit: in.Limit + 1}
+	p := periodic.ListParams{Prefix: in.Prefix, Kind: in.Kind, Flow: in.Flow, Projects: projects}
 	if after != nil {
 		p.After = *after
 	}
@@ -118,11 +118,13 @@ func (s *server) schedulesList(ctx context.Context, in *schedulesListInput) (*an
 		paused := in.Paused == "true"
 		p.Paused = &paused
 	}
-	entries, err := s.Schedules.List(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	return &answer[Page[periodic.Entry]]{pageOf(list, append([]periodic.Entry{}, entries...), in.Limit, func(e periodic.Entry) any { return e.Name })}, nil
+	return answered(readPage(list, in.Limit, func(e periodic.Entry) any { return e.Name }, func(last *periodic.Entry, limit int) ([]periodic.Entry, error) {
+		if last != nil {
+			p.After = last.Name
+		}
+		p.Limit = limit
+		return s.Schedules.List(ctx, p)
+	}))
 }
 
 func (s *server) schedulesGet(ctx context.Context, in *SchedulePath) (*answer[periodic.Entry], error) {

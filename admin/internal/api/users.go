@@ -22,8 +22,8 @@ func (s *server) addUsers() {
 	add(s, op("users-add", http.MethodPost, "/users", "users", "Add a user", exists), s.usersAdd)
 	add(s, op("users-set-password", http.MethodPut, "/users/{name}/password", "users", "Set a password, and end the user's sessions", operation{}),
 		s.usersSetPassword)
-	add(s, op("users-set-role", http.MethodPut, "/users/{name}/role", "users", "Give a role, or take it back (none)", operation{}), s.usersSetRole)
-	add(s, op("users-disable", http.MethodPost, "/users/{name}/disable", "users", "Keep a user out: end sessions, and let no token hold", operation{}),
+	add(s, op("users-set-role", http.MethodPut, "/users/{name}/role", "users", "Give a role, or take it back (none)", operation{errors: []int{http.StatusConflict}}), s.usersSetRole)
+	add(s, op("users-disable", http.MethodPost, "/users/{name}/disable", "users", "Keep a user out: end sessions, and let no token hold", operation{errors: []int{http.StatusConflict}}),
 		s.userVerb("disabled", s.Access.Disable))
 	add(s, op("users-enable", http.MethodPost, "/users/{name}/enable", "users", "Let a disabled user in again", operation{}),
 		s.userVerb("enabled", s.Access.Enable))

@@ -65,3 +65,25 @@ func TestUsersAndTokens(t *testing.T) {
 		t.Errorf("%+v", entries)
 	}
 }
+
+// Nobody can take the last admin of everything away, and a role can be taken back.
+func TestLastAdminStays(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	admin := s.tokens[access.Admin]
+	stays := func() {
+		t.Helper()
+		s.problemOf(s.ask(admin, "POST", "/api/v1/users/admin/disable", nil), http.StatusConflict, "last-admin", "make another first")
+		for _, role := range []string{"none", "viewer", "operator"} {
+			s.problemOf(s.ask(admin, "PUT", "/api/v1/users/admin/role", `{"role":"`+role+`"}`), http.StatusConflict, "last-admin", "last admin")
+		}
+	}
+	stays()
+	do[document.User](s, access.Admin, 200, "PUT", "/api/v1/users/viewer/role", `{"role":"admin"}`)
+	u := do[document.User](s, access.Admin, 200, "PUT", "/api/v1/users/viewer/role", `{"role":"none"}`)
+	if len(u.Roles) != 0 {
+		t.Errorf("%+v", u)
+	}
+	s.problemOf(s.ask(s.tokens[access.Viewer], "GET", "/api/v1/jobs", nil), http.StatusForbidden, "forbidden", "")
+	stays()
+}

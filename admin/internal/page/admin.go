@@ -51,7 +51,7 @@ func told(err error) error {
 	switch {
 	case errors.As(err, &user), errors.As(err, &value), errors.As(err, &mute):
 		return badInput("%v", err)
-	case errors.Is(err, access.ErrExists):
+	case errors.Is(err, access.ErrExists), errors.Is(err, access.ErrLastAdmin):
 		return refused(err)
 	case errors.Is(err, alert.ErrNotFound), errors.Is(err, secret.ErrNotFound):
 		return notFound("%v", err)
@@ -238,7 +238,7 @@ func (p *Page) disableUser(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if _, err := p.config.Access.Disable(r.Context(), actor(r.Context()).Name, u.Name); err != nil {
-		return err
+		return told(err)
 	}
 	return p.done(w, r, userPath(u.Name), "%s is disabled.", u.Name)
 }

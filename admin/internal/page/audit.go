@@ -20,6 +20,7 @@ type auditPage struct {
 	Raw     map[string]string
 	Entries []auditLine
 	Pager   pager
+	Fault   string // of the filter; empty: none
 }
 
 // auditLine is an entry with a way to what it is about.
@@ -40,7 +41,7 @@ func (l auditLine) Who() string {
 func (p *Page) showAudit(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	params := &jobs.AuditListParams{
-		Target: strings.TrimSpace(query.Get("target")), Action: strings.TrimSpace(query.Get("action")), Actor: strings.TrimSpace(query.Get("actor")), Limit: auditShown + 1,
+		Target: strings.TrimSpace(query.Get("target")), Action: strings.TrimSpace(query.Get("action")), Actor: strings.TrimSpace(query.Get("actor")), Limit: auditShown, Bytes: listBytes,
 	}
 	shown := auditPage{Raw: map[string]string{}}
 	for name := range query {
@@ -48,7 +49,8 @@ func (p *Page) showAudit(w http.ResponseWriter, r *http.Request) error {
 	}
 	var err error
 	if params.Since, err = parseMoment("since", query.Get("since"), time.Now()); err != nil {
-		return err
+		shown.Fault = filterFault(err)
+		return p.renderStatus(w, r, http.StatusBadRequest, "audit", "Audit", shown)
 	}
 	if text := query.Get("after"); text != "" {
 		if params.Before, err = strconv.ParseInt(text, 10, 64); err != nil || params.Before < 1 {
@@ -60,14 +62,13 @@ func (p *Page) showAudit(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := p.limit(r.Context())
 	defer cancel()
-	list, err := p.config.Jobs.AuditList(ctx, params)
+	list, more, err := p.config.Jobs.AuditPart(ctx, params)
 	if err != nil {
 		return err
 	}
 	next := ""
-	if len(list) > auditShown {
-		list = list[:auditShown]
-		next = strconv.FormatInt(list[auditShown-1].ID, 10)
+	if more {
+		next = strconv.FormatInt(list[len(list)-1].ID, 10)
 	}
 	shown.Pager = page(r, next)
 	for _, e := range list {

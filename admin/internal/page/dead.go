@@ -12,6 +12,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/flow"
 )
 
 var deadRoom = room{Name: "Dead letters", Path: "/dead", Mount: func(p *Page) {
@@ -72,21 +73,37 @@ func (f deadFilter) Any() bool {
 	return false
 }
 
+// letter is a dead letter with the node of a flow that it worked for.
+type letter struct{ *jobs.DeadLetter }
+
+// Node is that node; nil: it worked for none.
+func (l letter) Node() *flow.NodeRef {
+	if node, ok := flow.NodeOf(&rivertype.JobRow{Metadata: l.Metadata}); ok {
+		return &node
+	}
+	return nil
+}
+
 type deadPage struct {
 	Filter  deadFilter
 	Reasons []string
-	Letters []*jobs.DeadLetter
+	Letters []letter
 	Nodes   int // of those that match, of flows' nodes: their runs are to be retried
 	Pager   pager
+	Fault   string // of the filter; empty: none
 }
 
 func (p *Page) showDead(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	f, err := parseDeadFilter(query)
+	shown := deadPage{Filter: f, Reasons: []string{jobs.DeadExhausted, jobs.DeadPoison, jobs.DeadConflict}, Fault: filterFault(err)}
+	if shown.Fault != "" {
+		return p.renderStatus(w, r, http.StatusBadRequest, "dead", "Dead letters", shown)
+	}
 	if err != nil {
 		return err
 	}
-	params := &jobs.DeadListParams{DeadFilter: f.DeadFilter, Limit: lettersShown + 1}
+	params := &jobs.DeadListParams{DeadFilter: f.DeadFilter, Limit: lettersShown, Bytes: listBytes}
 	if text := query.Get("after"); text != "" {
 		if params.After, err = parseLetterPlace(text); err != nil {
 			return err
@@ -94,14 +111,16 @@ func (p *Page) showDead(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := p.limit(r.Context())
 	defer cancel()
-	shown := deadPage{Filter: f, Reasons: []string{jobs.DeadExhausted, jobs.DeadPoison, jobs.DeadConflict}}
-	if shown.Letters, err = p.config.Jobs.DeadList(ctx, params); err != nil {
+	letters, more, err := p.config.Jobs.DeadPart(ctx, params)
+	if err != nil {
 		return err
 	}
+	for _, l := range letters {
+		shown.Letters = append(shown.Letters, letter{l})
+	}
 	next := ""
-	if len(shown.Letters) > lettersShown {
-		shown.Letters = shown.Letters[:lettersShown]
-		last := shown.Letters[lettersShown-1]
+	if more {
+		last := letters[len(letters)-1]
 		next = fmt.Sprintf("%d.%d", last.DiedAt.UnixMicro(), last.JobID)
 	}
 	shown.Pager = page(r, next)
@@ -126,14 +145,14 @@ func (p *Page) showLetter(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := p.limit(r.Context())
 	defer cancel()
-	letter, err := p.config.Jobs.DeadGet(ctx, id)
+	found, err := p.config.Jobs.DeadGet(ctx, id)
 	if errors.Is(err, rivertype.ErrNotFound) {
 		return notFound("there is no dead letter of job %d: it was redriven or discarded, or its retention has passed", id)
 	}
 	if err != nil {
 		return err
 	}
-	return p.render(w, r, "letter", fmt.Sprintf("Dead letter %d", id), letter)
+	return p.render(w, r, "letter", fmt.Sprintf("Dead letter %d", id), letter{found})
 }
 
 // chosenDead are the dead letters that a form means: those that are ticked, or all that match its filter.

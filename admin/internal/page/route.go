@@ -45,6 +45,9 @@ var (
 // formBytes bounds the body of a form.
 const formBytes = 2 << 20
 
+// listBytes is what the rows of a list that may be large take together, about: such a page ends early.
+const listBytes = 4 << 20
+
 // get adds a route that shows something.
 func (p *Page) get(path string, need need, h handler) { p.route("GET "+path, need, h) }
 

@@ -72,22 +72,26 @@ func (f DeadFilter) args() []any {
 	return []any{nullIfNo(f.IDs), nullIfNo(f.Kinds), nullIfNo(f.Queues), nullIfEmpty(f.Reason), f.Since, f.Until}
 }
 
-// ListDead reads dead letters, newest death first, from the one after the given letter on; nil: from the start.
-func (s *Store) ListDead(ctx context.Context, db DB, filter DeadFilter, after *DeadLetter, limit int) ([]*DeadLetter, error) {
-	var afterID *int64
-	var afterTime *time.Time
-	if after != nil {
-		afterID, afterTime = &after.JobID, &after.DiedAt
-	}
-	rows, err := db.Query(ctx, s.sql.Get("list_dead"), append(filter.args(), afterID, afterTime, limit)...)
+// ListDead reads dead letters, newest death first, from the one after the given letter on (nil: from the start), at most limit and
+// about so many bytes (0: no bound). more: others follow.
+func (s *Store) ListDead(
+	ctx context.Context, db DB, filter DeadFilter, after *DeadLetter, limit, bytes int,
+) (letters []*DeadLetter, more bool, err error) {
+	letters, more, err = part(limit, bytes, scanDeadLetter, func(last **DeadLetter, limit int) (pgx.Rows, error) {
+		var afterID *int64
+		var afterTime *time.Time
+		if last != nil {
+			after = *last
+		}
+		if after != nil {
+			afterID, afterTime = &after.JobID, &after.DiedAt
+		}
+		return db.Query(ctx, s.sql.Get("list_dead"), append(filter.args(), afterID, afterTime, limit)...)
+	})
 	if err != nil {
-		return nil, fmt.Errorf("list dead letters: %w", err)
+		return nil, false, fmt.Errorf("list dead letters: %w", err)
 	}
-	letters, err := pgx.CollectRows(rows, scanDeadLetter)
-	if err != nil {
-		return nil, fmt.Errorf("list dead letters: %w", err)
-	}
-	return letters, nil
+	return letters, more, nil
 }
 
 func scanDeadLetter(row pgx.CollectableRow) (*DeadLetter, error) {

@@ -36,7 +36,7 @@ func TestDeadLetterOutlivesItsJob(t *testing.T) {
 	d := newDesk(t)
 	ctx := t.Context()
 	id := d.die("mail")
-	letters, err := d.ListDead(ctx, d.Pool, store.DeadFilter{IDs: []int64{id}}, nil, 10)
+	letters, _, err := d.ListDead(ctx, d.Pool, store.DeadFilter{IDs: []int64{id}}, nil, 10, 0)
 	if err != nil || len(letters) != 1 {
 		t.Fatalf("%v, %v", letters, err)
 	}
@@ -85,11 +85,11 @@ func TestDeadLettersInBulk(t *testing.T) {
 		d.die("mail")
 	}
 	bill := d.die("bill")
-	first, err := d.ListDead(ctx, d.Pool, store.DeadFilter{}, nil, 2)
+	first, _, err := d.ListDead(ctx, d.Pool, store.DeadFilter{}, nil, 2, 0)
 	if err != nil || len(first) != 2 || first[0].JobID != bill {
 		t.Fatalf("%v, %v: want the newest first", first, err)
 	}
-	if rest, err := d.ListDead(ctx, d.Pool, store.DeadFilter{}, first[1], 10); err != nil || len(rest) != 2 {
+	if rest, _, err := d.ListDead(ctx, d.Pool, store.DeadFilter{}, first[1], 10, 0); err != nil || len(rest) != 2 {
 		t.Fatalf("%v, %v", rest, err)
 	}
 	held := d.begin()

@@ -1,11 +1,9 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river/rivertype"
@@ -19,24 +17,42 @@ const rowsPage = 200
 
 // JobRows reads jobs by id, each from one snapshot, in the order of the ids. Jobs that do not exist are left out.
 func (s *Store) JobRows(ctx context.Context, db DB, ids ...int64) ([]*rivertype.JobRow, error) {
-	jobs := make([]*rivertype.JobRow, 0, len(ids))
-	for page := range slices.Chunk(ids, rowsPage) {
+	jobs, _, err := s.jobRows(ctx, db, 0, ids)
+	return jobs, err
+}
+
+// jobRows is JobRows that stops when the jobs take so many bytes (0: no bound), one at least, and tells whether others follow.
+func (s *Store) jobRows(ctx context.Context, db DB, bytes int, ids []int64) (jobs []*rivertype.JobRow, more bool, err error) {
+	jobs = make([]*rivertype.JobRow, 0, len(ids))
+	size, most := 0, rowsPage
+	if bytes > 0 {
+		most = firstPiece
+	}
+	for len(ids) > 0 {
+		page := ids[:min(len(ids), most)]
+		ids, most = ids[len(page):], min(2*most, rowsPage)
 		rows, err := db.Query(ctx, s.sql.Get("job_rows"), page)
 		if err != nil {
-			return nil, fmt.Errorf("read jobs: %w", err)
+			return nil, false, fmt.Errorf("read jobs: %w", err)
 		}
-		found, err := pgx.CollectRows(rows, scanJobRow)
-		if err != nil {
-			return nil, fmt.Errorf("read jobs: %w", err)
+		for rows.Next() {
+			if bytes > 0 && size >= bytes {
+				rows.Close()
+				return jobs, true, nil
+			}
+			size += rowBytes(rows)
+			job, err := scanJobRow(rows)
+			if err != nil {
+				rows.Close()
+				return nil, false, fmt.Errorf("read jobs: %w", err)
+			}
+			jobs = append(jobs, job)
 		}
-		jobs = append(jobs, found...)
+		if err := rows.Err(); err != nil {
+			return nil, false, fmt.Errorf("read jobs: %w", err)
+		}
 	}
-	place := make(map[int64]int, len(ids))
-	for i, id := range ids {
-		place[id] = i
-	}
-	slices.SortFunc(jobs, func(a, b *rivertype.JobRow) int { return cmp.Compare(place[a.ID], place[b.ID]) })
-	return jobs, nil
+	return jobs, false, nil
 }
 
 // MayReadJobs tells whether the session's role may read jobs (JobRows). A role that may once is not asked again.

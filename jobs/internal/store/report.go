@@ -56,19 +56,31 @@ type AuditFilter struct {
 	Before                *int64 // only entries with smaller ids
 }
 
-// ListAudit reads audit entries, newest first.
-func (s *Store) ListAudit(ctx context.Context, db DB, f AuditFilter, limit int) ([]AuditEntry, error) {
-	return query(ctx, db, s.sql.Get("list_audit"), "list audit entries", func(row pgx.CollectableRow) (e AuditEntry, err error) {
-		var before, after *string
-		err = row.Scan(&e.ID, &e.At, &e.Actor, &e.Role, &e.Action, &e.Target, &before, &after)
-		if before != nil {
-			e.Before = []byte(*before)
+// ListAudit reads audit entries, newest first, at most limit and about so many bytes (0: no bound). more: others follow.
+func (s *Store) ListAudit(ctx context.Context, db DB, f AuditFilter, limit, bytes int) (entries []AuditEntry, more bool, err error) {
+	entries, more, err = part(limit, bytes, scanAuditEntry, func(last *AuditEntry, limit int) (pgx.Rows, error) {
+		if last != nil {
+			f.Before = &last.ID
 		}
-		if after != nil {
-			e.After = []byte(*after)
-		}
-		return e, err
-	}, nullIfEmpty(f.Target), nullIfEmpty(f.Action), nullIfEmpty(f.Actor), f.Since, f.Before, limit)
+		return db.Query(ctx, s.sql.Get("list_audit"), pgx.QueryExecModeCacheDescribe,
+			nullIfEmpty(f.Target), nullIfEmpty(f.Action), nullIfEmpty(f.Actor), f.Since, f.Before, limit)
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("list audit entries: %w", err)
+	}
+	return entries, more, nil
+}
+
+func scanAuditEntry(row pgx.CollectableRow) (e AuditEntry, err error) {
+	var before, after *string
+	err = row.Scan(&e.ID, &e.At, &e.Actor, &e.Role, &e.Action, &e.Target, &before, &after)
+	if before != nil {
+		e.Before = []byte(*before)
+	}
+	if after != nil {
+		e.After = []byte(*after)
+	}
+	return e, err
 }
 
 // ExecutorReport is a process that works, or did lately.
