@@ -135,12 +135,12 @@ func (c *Client) deleteMany(ctx context.Context, db store.DB, params *JobDeleteM
 	}
 	filter := params.list.filter
 	filter.States = withoutRunning(filter.States)
-	found, _, err := c.store.ListJobs(ctx, db, filter, store.JobPage{Limit: params.list.limit})
+	found, err := c.store.ListJobs(ctx, db, filter, store.JobPage{Limit: params.list.limit})
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]int64, len(found))
-	for i, job := range found {
+	ids := make([]int64, len(found.Jobs))
+	for i, job := range found.Jobs {
 		ids[i] = job.ID
 	}
 	states, err := c.store.Delete(ctx, db, ids, c.actor(ctx))
@@ -148,7 +148,7 @@ func (c *Client) deleteMany(ctx context.Context, db store.DB, params *JobDeleteM
 		return nil, err
 	}
 	result := &JobDeleteManyResult{Jobs: []*rivertype.JobRow{}}
-	for _, job := range found {
+	for _, job := range found.Jobs {
 		if was, ok := states[job.ID]; ok && was != rivertype.JobStateRunning {
 			result.Jobs = append(result.Jobs, job)
 		}

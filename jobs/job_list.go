@@ -50,6 +50,7 @@ type JobListParams struct {
 	field  JobListOrderByField
 	order  SortOrder
 	after  *JobListCursor
+	within time.Duration
 }
 
 // NewJobListParams lists jobs in all states by id, ascending, 100 at most.
@@ -137,6 +138,12 @@ func (p *JobListParams) Until(t time.Time) *JobListParams {
 	return p.with(func(p *JobListParams) { p.filter.Until = &t })
 }
 
+// Within ends a search after about that time, with what was found, which may be nothing; the result's Stopped and LastCursor tell how it goes on. Lists
+// by id that no index answers need it in large tables. Other lists are read at once.
+func (p *JobListParams) Within(d time.Duration) *JobListParams {
+	return p.with(func(p *JobListParams) { p.within = d })
+}
+
 // OrderBy orders the list.
 func (p *JobListParams) OrderBy(field JobListOrderByField, order SortOrder) *JobListParams {
 	return p.with(func(p *JobListParams) { p.field, p.order = field, order })
@@ -170,7 +177,7 @@ func (p *JobListParams) query(now time.Time) (store.JobFilter, store.JobPage, er
 	if err != nil {
 		return filter, store.JobPage{}, err
 	}
-	page := store.JobPage{Order: column, Descending: p.order == SortOrderDesc, Limit: p.limit, Bytes: p.bytes}
+	page := store.JobPage{Order: column, Descending: p.order == SortOrderDesc, Limit: p.limit, Bytes: p.bytes, Within: p.within}
 	if p.after != nil {
 		page.AfterID, page.AfterTime, err = p.after.position(column)
 	}
@@ -204,8 +211,9 @@ func (p *JobListParams) column(states []rivertype.JobState) (store.JobOrder, err
 // JobListResult is a page of jobs.
 type JobListResult struct {
 	Jobs       []*rivertype.JobRow
-	LastCursor *JobListCursor // continues after the last of Jobs; nil if there are none
+	LastCursor *JobListCursor // continues after the last of Jobs, or where the search was if it was Stopped; nil if there are none
 	Cut        bool           // it ends early, because of Bytes
+	Stopped    bool           // the time of Within was up before all was searched: also without Jobs the list goes on at LastCursor
 	Since      *time.Time     // the time from which on jobs were looked at; nil: all
 }
 
@@ -233,13 +241,16 @@ func (c *Client) list(ctx context.Context, db store.DB, params *JobListParams) (
 	if err != nil {
 		return nil, err
 	}
-	found, more, err := c.store.ListJobs(ctx, db, filter, page)
+	found, err := c.store.ListJobs(ctx, db, filter, page)
 	if err != nil {
 		return nil, err
 	}
-	result := &JobListResult{Jobs: found, Cut: more, Since: filter.Since}
-	if len(found) > 0 {
-		result.LastCursor = cursorAt(found[len(found)-1], page.Order)
+	result := &JobListResult{Jobs: found.Jobs, Cut: found.Cut, Stopped: found.Stopped != 0, Since: filter.Since}
+	switch {
+	case found.Stopped != 0:
+		result.LastCursor = &JobListCursor{id: found.Stopped, order: page.Order}
+	case len(found.Jobs) > 0:
+		result.LastCursor = cursorAt(found.Jobs[len(found.Jobs)-1], page.Order)
 	}
 	return result, nil
 }

@@ -99,7 +99,7 @@ func (c PagesConfig) validate() error {
 	within("nodes", c.Nodes, 1, 100_000)
 	within("log bytes", c.LogBytes, 1, 1_000_000_000)
 	within("reads", c.Reads, 3, 10_000)
-	within("viewers", c.Viewers, 1, 1000)
+	within("viewers", c.Viewers, 1, 100)
 	if c.For < time.Second {
 		faults = append(faults, fmt.Errorf("for: %v is below 1s", c.For))
 	}

@@ -26,7 +26,7 @@ func (a *app) dev() *cobra.Command {
 		Short:   "Run everything on this machine: database, scheduler, executor, endpoint",
 		GroupID: groupRun,
 		Long: `Run everything for development: migrates the database, runs the scheduler, an executor for the built-in kinds
-(commands, nodes of flows, notices, noop) and the health and metrics endpoint, and prints where everything is.
+(commands, nodes of flows, notices, noop) and the page, the API and metrics, and prints where everything is.
 
 The database is DATABASE_URL if that is set. Otherwise a private PostgreSQL server runs on 127.0.0.1 while pelton dev does; its
 data stay in the data directory. The server's programs are those of this machine, or are downloaded. Other pelton commands of
@@ -45,7 +45,7 @@ the same user find it by themselves.`,
 		},
 	}
 	cmd.Flags().StringVar(&s.queues, "queues", fmt.Sprintf("default:%d", defaultSlots), "queues and how many of their jobs to run at once")
-	cmd.Flags().StringVar(&s.listen, "listen", admin.DefaultListen, "`address` of the health and metrics endpoint; if taken and not given: any port")
+	cmd.Flags().StringVar(&s.listen, "listen", admin.DefaultListen, "`address` of the page, the API, health and metrics; if taken and not given: any port")
 	retentionFlags(cmd.Flags(), &s.retention)
 	cmd.Flags().StringVar(&binDir, "postgres-bin", "", "`directory` of PostgreSQL's programs (default: looked for)")
 	s.access.flags(cmd.Flags())
@@ -130,13 +130,17 @@ func (a *app) printDev(w io.Writer, info started, psql string) {
 		fmt.Fprintf(w, "  %-12s"+format+"\n", append([]any{name}, args...)...)
 	}
 	fmt.Fprintf(w, "Pelton is running.\n\n")
+	if info.Endpoint != "" {
+		line("page", "%s", info.Endpoint)
+		line("API", "%s/api/v1", info.Endpoint)
+	}
 	if info.DataDir != "" {
 		line("database", "PostgreSQL %s, private to this user", info.Postgres)
 	}
 	line("address", "export DATABASE_URL='%s'", info.DatabaseURL)
 	line("psql", "%s '%s'", psql, info.DatabaseURL)
 	if info.Endpoint != "" {
-		line("endpoint", "%s/metrics  /healthz  /readyz", info.Endpoint)
+		line("health", "%s/metrics  /healthz  /readyz", info.Endpoint)
 	}
 	if info.DataDir != "" {
 		line("data", "%s", info.DataDir)

@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
 	"github.com/spf13/cobra"
 
 	"github.com/peltonq/pelton/admin/document"
@@ -107,7 +109,13 @@ func (a *app) enqueueOne(ctx context.Context, kind string, one enqueueOne) error
 		return err
 	}
 	return a.withClient(ctx, func(ctx context.Context, db database) error {
-		result, err := db.client.Insert(ctx, args, opts)
+		var result *rivertype.JobInsertResult
+		err := pgx.BeginTxFunc(ctx, db.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) (err error) {
+			if result, err = db.client.InsertTx(ctx, tx, args, opts); err != nil {
+				return err
+			}
+			return db.client.AuditInsertTx(ctx, tx, jobs.EnqueuedResults(result))
+		})
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,9 @@ import (
 	"os"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/spf13/cobra"
 
@@ -63,7 +65,7 @@ func (a *app) enqueueFile(ctx context.Context, f enqueueFile) error {
 		}
 	}
 	return a.withClient(ctx, func(ctx context.Context, db database) error {
-		l := &loader{client: db.client, name: name, from: f.from, progress: a.progress(size)}
+		l := &loader{client: db.client, pool: db.pool, name: name, from: f.from, progress: a.progress(size)}
 		begun := time.Now()
 		if f.path == "-" {
 			in = newInterruptibleReader(ctx, in)
@@ -88,6 +90,7 @@ func (a *app) enqueueFile(ctx context.Context, f enqueueFile) error {
 // loader enqueues lines in batches. It holds one batch in memory.
 type loader struct {
 	client   *jobs.Client
+	pool     *pgxpool.Pool
 	name     string // of the file, for errors
 	from     int
 	progress *progress
@@ -159,7 +162,13 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 
 func (l *loader) flush(ctx context.Context) error {
 	if len(l.batch) > 0 {
-		n, err := l.client.InsertManyFast(ctx, l.batch)
+		n := 0
+		err := pgx.BeginTxFunc(ctx, l.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) (err error) {
+			if n, err = l.client.InsertManyFastTx(ctx, tx, l.batch); err != nil {
+				return err
+			}
+			return l.client.AuditInsertTx(ctx, tx, jobs.EnqueuedFast(l.batch, n))
+		})
 		if err != nil {
 			return l.batchFailed(err)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/peltonq/pelton/admin/document"
+	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/schema"
 )
 
@@ -20,7 +22,7 @@ func (a *app) partitions() *cobra.Command {
 	listing := &cobra.Command{
 		Use: "list", Short: "List the partitions of jobs, attempts and logs", Args: arguments(cobra.NoArgs),
 		RunE: brief(func(ctx context.Context, _ []string) error {
-			return a.withKeeper(ctx, schema.KeeperConfig{}, func(ctx context.Context, keeper *schema.Keeper) error {
+			return a.withKeeper(ctx, schema.KeeperConfig{}, func(ctx context.Context, keeper *schema.Keeper, _ *jobs.Client) error {
 				all, err := keeper.List(ctx)
 				if err != nil {
 					return err
@@ -46,9 +48,9 @@ server may own the tables. What cannot have its locks is postponed, which is no 
 			if err := positive(given, retentionNames...); err != nil {
 				return err
 			}
-			return a.withKeeper(ctx, config, func(ctx context.Context, keeper *schema.Keeper) error {
+			return a.withKeeper(ctx, config, func(ctx context.Context, keeper *schema.Keeper, client *jobs.Client) error {
 				report, err := keeper.Maintain(ctx)
-				if err != nil {
+				if err = errors.Join(err, client.AuditMaintenance(ctx, report)); err != nil {
 					return err
 				}
 				return a.printReport(report)
@@ -69,13 +71,13 @@ func retentionFlags(f *pflag.FlagSet, r *schema.Retention) {
 	f.DurationVar(&r.Ticks, "keep-ticks", 0, "how long ticks of schedules are kept (default 720h)")
 }
 
-func (a *app) withKeeper(ctx context.Context, config schema.KeeperConfig, do func(context.Context, *schema.Keeper) error) error {
+func (a *app) withKeeper(ctx context.Context, config schema.KeeperConfig, do func(context.Context, *schema.Keeper, *jobs.Client) error) error {
 	return a.withClient(ctx, func(ctx context.Context, db database) error {
 		keeper, err := schema.NewKeeper(db.pool, a.schemaName(), config)
 		if err != nil {
 			return usage(err)
 		}
-		return do(ctx, keeper)
+		return do(ctx, keeper, db.client)
 	})
 }
 

@@ -48,10 +48,10 @@ func (a *app) server() *cobra.Command {
 	work := false
 	cmd := &cobra.Command{
 		Use:     "server",
-		Short:   "Run the scheduler and the endpoint, with --worker an executor too",
+		Short:   "Run the scheduler, the page and the API, with --worker an executor too",
 		GroupID: groupRun,
-		Long: `Run the scheduler's duties (due jobs, retries, dead processes, partitions and retention) and the health and metrics
-endpoint. Any number of servers may run at once. With --worker this process also works jobs, as pelton worker does.`,
+		Long: `Run the scheduler's duties (due jobs, retries, dead processes, partitions and retention), and serve the page, the API and
+metrics. Any number of servers may run at once. With --worker this process also works jobs, as pelton worker does.`,
 		Args: arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("queues") && !work {
@@ -75,7 +75,7 @@ endpoint. Any number of servers may run at once. With --worker this process also
 	retentionFlags(cmd.Flags(), &s.retention)
 	cmd.Flags().BoolVar(&work, "worker", false, "also work jobs")
 	cmd.Flags().StringVar(&s.queues, "queues", fmt.Sprintf("default:%d", defaultSlots), "with --worker: queues and how many of their jobs to run at once")
-	cmd.Flags().StringVar(&s.listen, "listen", admin.DefaultListen, "`address` of the health and metrics endpoint; empty: none")
+	cmd.Flags().StringVar(&s.listen, "listen", admin.DefaultListen, "`address` of the page, the API, health and metrics; empty: none")
 	s.access.flags(cmd.Flags())
 	s.alerts.flags(cmd.Flags())
 	s.flags(cmd.Flags())

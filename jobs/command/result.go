@@ -25,6 +25,9 @@ type ExitError struct {
 	Stderr   string // its last lines
 }
 
+// LastLinesFollow is what the text of an ExitError has before the program's last lines on stderr, which are its end.
+const LastLinesFollow = "; its last lines on stderr:\n"
+
 func (e *ExitError) Error() string {
 	how := fmt.Sprintf("exited with code %d", e.ExitCode)
 	if e.Signal != "" {
@@ -33,7 +36,7 @@ func (e *ExitError) Error() string {
 	if e.Stderr == "" {
 		return fmt.Sprintf("program %q %s", e.Program, how)
 	}
-	return fmt.Sprintf("program %q %s; its last lines on stderr:\n%s", e.Program, how, e.Stderr)
+	return fmt.Sprintf("program %q %s%s%s", e.Program, how, LastLinesFollow, e.Stderr)
 }
 
 func (r *Result) take(state *os.ProcessState) {

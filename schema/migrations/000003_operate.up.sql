@@ -283,6 +283,7 @@ DECLARE
     held boolean;
     last record;
     old record;
+    others boolean; -- args are other than they were
 BEGIN
     PERFORM pelton.check_queue(new_queue);
     IF new_priority NOT BETWEEN 1 AND 4 THEN
@@ -301,8 +302,10 @@ BEGIN
         SELECT true INTO held FROM pelton.job_parked p WHERE p.job_id = job FOR UPDATE;
     END IF;
     last := pelton.last_run(job);
+    SELECT coalesce(c.args, j.args)::text <> new_args::text INTO others FROM pelton.job j LEFT JOIN pelton.job_change c ON c.job_id = j.id WHERE j.id = job;
     SELECT coalesce(c.queue, j.queue) AS queue, coalesce(c.priority, j.priority) AS priority,
-        coalesce(c.max_attempts, j.max_attempts) AS max_attempts INTO old
+        coalesce(c.max_attempts, j.max_attempts) AS max_attempts,
+        CASE WHEN new_args IS NOT NULL THEN length(coalesce(c.args, j.args)::text) END AS args_bytes INTO old
     FROM pelton.job j LEFT JOIN pelton.job_change c ON c.job_id = j.id WHERE j.id = job;
 
     INSERT INTO pelton.job_change AS c (job_id, queue, priority, max_attempts, args, metadata)
@@ -320,9 +323,9 @@ BEGIN
     -- A worker that stores its output while it runs changes nothing that was asked: no audit.
     IF coalesce(new_queue, new_priority::text, new_max_attempts::text, new_args::text) IS NOT NULL
         OR new_metadata - 'output' <> '{}' THEN
-        PERFORM pelton.record_audit(actor, 'job.update', job::text, to_jsonb(old), jsonb_strip_nulls(jsonb_build_object(
+        PERFORM pelton.record_audit(actor, 'job.update', job::text, jsonb_strip_nulls(to_jsonb(old)), jsonb_strip_nulls(jsonb_build_object(
             'queue', new_queue, 'priority', new_priority, 'max_attempts', new_max_attempts,
-            'args_bytes', length(new_args::text), 'metadata_keys', (SELECT jsonb_agg(k) FROM jsonb_object_keys(new_metadata) k))));
+            'args_bytes', length(new_args::text), 'args_changed', others, 'metadata_keys', (SELECT jsonb_agg(k) FROM jsonb_object_keys(new_metadata) k))));
     END IF;
     RETURN last.run + 1;
 END $$;

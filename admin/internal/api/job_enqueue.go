@@ -45,6 +45,9 @@ func (s *server) jobsEnqueue(ctx context.Context, in *enqueueInput) (*once[docum
 		if err != nil {
 			return document.EnqueuedJob{}, err
 		}
+		if err := s.Jobs.AuditInsertTx(ctx, tx, jobs.EnqueuedResults(result)); err != nil {
+			return document.EnqueuedJob{}, err
+		}
 		return document.EnqueuedJob{Job: document.NewJob(result.Job), Duplicate: result.UniqueSkippedAsDuplicate}, nil
 	})
 }
@@ -98,7 +101,7 @@ func (s *server) jobsEnqueueMany(ctx context.Context, in *enqueueManyInput) (*on
 				many.Enqueued++
 			}
 		}
-		return many, nil
+		return many, s.Jobs.AuditInsertTx(ctx, tx, jobs.EnqueuedResults(results...))
 	})
 }
 

@@ -15,12 +15,16 @@ import (
 	"github.com/peltonq/pelton/jobs/joblog"
 )
 
+// searchTime is how long a list of jobs is searched for one page, about.
+const searchTime = time.Second
+
 func (s *server) addJobs() {
 	add(s, operation{
 		id: "jobs-list", method: http.MethodGet, path: "/jobs", tag: "jobs", role: access.Viewer,
 		summary: "List jobs, oldest first",
 		detail: "Filters are joined by and; a filter that is given several times is joined by or, but for tag. A search in args or metadata " +
-			"without since looks at the last 24 hours: searched_since says from when on. The last page may be empty.",
+			"without since looks at the last 24 hours: searched_since says from when on. A search ends after about a second: a page may have few items, or none, " +
+			"and a next_cursor with which it goes on. The last page may be empty.",
 	}, s.jobsList)
 	add(s, operation{
 		id: "jobs-get", method: http.MethodGet, path: "/jobs/{id}", tag: "jobs", role: access.Viewer,
@@ -81,7 +85,7 @@ func (s *server) jobsList(ctx context.Context, in *jobsListInput) (*answer[JobPa
 		return nil, err
 	}
 	page := JobPage{Page[document.Job]{Items: document.NewJobs(result.Jobs)}, document.UTC(result.Since)}
-	if len(result.Jobs) == in.Limit || result.Cut {
+	if len(result.Jobs) == in.Limit || result.Cut || result.Stopped {
 		at, err := result.LastCursor.MarshalText()
 		if err != nil {
 			return nil, err
@@ -114,7 +118,7 @@ func (in *jobsListInput) params() (*jobs.JobListParams, error) {
 	for i, state := range in.State {
 		states[i] = rivertype.JobState(state)
 	}
-	p := jobs.NewJobListParams().First(in.Limit).Bytes(pageBytes).OrderBy(jobs.JobListOrderByField(in.Order), direction).
+	p := jobs.NewJobListParams().First(in.Limit).Bytes(pageBytes).Within(searchTime).OrderBy(jobs.JobListOrderByField(in.Order), direction).
 		States(states...).Kinds(in.Kind...).Queues(in.Queue...).TagsAll(in.Tag...).TagsAny(in.TagAny...).
 		Priorities(in.Priority...).IDs(in.ID...).Args(in.Args).Metadata(in.Metadata)
 	if !in.Since.IsZero() {

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/peltonq/pelton/admin/access"
@@ -142,5 +144,39 @@ func TestCursorsFindEverythingOnce(t *testing.T) {
 	page := do[jobPage](s, access.Viewer, http.StatusOK, "GET", "/api/v1/jobs?limit=1", nil)
 	for _, query := range []string{"order=scheduled_at&cursor=" + page.NextCursor, "cursor=x", "cursor=" + page.NextCursor[1:]} {
 		s.problemOf(s.ask(s.tokens[access.Viewer], "GET", "/api/v1/jobs?"+query, nil), http.StatusUnprocessableEntity, "bad-cursor", "cursor")
+	}
+}
+
+// Who enqueues by the API is named in the audit, in the transaction that enqueues, without the args.
+func TestEnqueuingIsAudited(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	one := do[document.EnqueuedJob](s, access.Operator, 201, "POST", "/api/v1/jobs", `{"kind":"mail","args":{"to":"SECRET"},"unique_key":"k"}`)
+	do[document.EnqueuedJob](s, access.Operator, 201, "POST", "/api/v1/jobs", `{"kind":"mail","unique_key":"k"}`)
+	do[struct{ Enqueued int }](s, access.Admin, 201, "POST", "/api/v1/jobs/many", `{"jobs":[{"kind":"b","args":{"a":"SECRET"}},{"kind":"a","queue":"etl"},{"kind":"a"},{"kind":"mail","unique_key":"k"}]}`)
+	s.ask(s.tokens[access.Operator], "POST", "/api/v1/jobs/many", `{"jobs":[{"kind":"b"},{"kind":"a","queue":"No Queue"}]}`)
+	s.enqueue(map[string]any{})
+	entries := do[struct{ Items []document.AuditEntry }](s, access.Viewer, 200, "GET", "/api/v1/audit?action=job.enqueue", nil).Items
+	var told []string
+	for _, e := range entries {
+		told = append(told, fmt.Sprintf("%s %s %s", e.Actor, e.Target, regexp.MustCompile(`\d{5,}`).ReplaceAllString(string(e.After), "ID")))
+	}
+	want := []string{
+		fmt.Sprintf(`operator %d {"ids":[ID],"jobs":1,"kinds":["mail"],"queues":["default"]}`, one.ID),
+		`admin jobs {"ids":[ID,ID,ID],"jobs":3,"kinds":["a","b"],"queues":["default","etl"]}`,
+	}
+	slices.Reverse(told)
+	if len(told) < 2 || !slices.Equal(told[:2], want) {
+		t.Errorf("%q, want %q", told, want)
+	}
+	// A change of args says that they are other, and how large: what they are is not the audit's to keep.
+	at := fmt.Sprintf("/api/v1/jobs/%d", one.ID)
+	for _, args := range []string{`{"to":"HIDDEN"}`, `{"to":"HIDDEN"}`} {
+		do[document.Job](s, access.Operator, 200, "PATCH", at, `{"args":`+args+`}`)
+	}
+	entries = do[struct{ Items []document.AuditEntry }](s, access.Viewer, 200, "GET", "/api/v1/audit?action=job.update", nil).Items
+	if len(entries) != 2 || !strings.Contains(string(entries[1].Before), `"args_bytes":15`) || !strings.Contains(string(entries[1].After), `"args_changed":true`) ||
+		!strings.Contains(string(entries[0].After), `"args_changed":false`) || strings.Contains(string(entries[1].Before)+string(entries[1].After), "HIDDEN") {
+		t.Errorf("%+v", entries)
 	}
 }

@@ -217,9 +217,16 @@ func TestExecutors(t *testing.T) {
 func TestPartitions(t *testing.T) {
 	t.Parallel()
 	s := start(t)
+	if _, err := s.pool.Exec(t.Context(), `INSERT INTO pelton.access_session (hash, user_id, expires_at, address) SELECT 'x', min(id), now() - interval '2 days', '' FROM pelton.access_user`); err != nil {
+		t.Fatal(err)
+	}
 	m := do[document.Maintenance](s, access.Admin, 200, "POST", "/api/v1/partitions/maintain", nil)
 	if m.Busy || m.Ahead["job"] == 0 {
 		t.Errorf("%+v", m)
+	}
+	told := do[struct{ Items []document.AuditEntry }](s, access.Viewer, 200, "GET", "/api/v1/audit?action=partition.maintain", nil).Items
+	if len(told) != 1 || told[0].Actor != "admin" || told[0].Target != "partitions" || string(told[0].After) != `{"deleted":{"access_session":1},"dropped":[]}` {
+		t.Errorf("the audit: %+v", told)
 	}
 	all := walk[document.Partition](s, "/api/v1/partitions?limit=7")
 	names := map[string]bool{}

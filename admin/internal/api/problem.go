@@ -104,6 +104,7 @@ var conditions = []struct {
 	{sentinel(alert.ErrNotFound), "not-found"},
 	{typed[*alert.InputError], "invalid-request"},
 	{typed[*schema.VersionError], "wrong-schema"},
+	{sentinel(schema.ErrNotOwner), "missing-rights"},
 }
 
 func sentinel(target error) func(error) bool {

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -102,7 +103,7 @@ func (s *server) partitionsMaintain(ctx context.Context, _ *struct{}) (*answer[d
 		return nil, err
 	}
 	report, err := keeper.Maintain(ctx)
-	if err != nil {
+	if err = errors.Join(err, s.Jobs.AuditMaintenance(ctx, report)); err != nil {
 		return nil, err
 	}
 	return &answer[document.Maintenance]{document.NewMaintenance(report)}, nil

@@ -20,6 +20,7 @@ type auditPage struct {
 	Raw     map[string]string
 	Entries []auditLine
 	Pager   pager
+	Fault   string // of the filter; empty: none
 }
 
 // auditLine is an entry with a way to what it is about.
@@ -48,7 +49,8 @@ func (p *Page) showAudit(w http.ResponseWriter, r *http.Request) error {
 	}
 	var err error
 	if params.Since, err = parseMoment("since", query.Get("since"), time.Now()); err != nil {
-		return err
+		shown.Fault = filterFault(err)
+		return p.renderStatus(w, r, http.StatusBadRequest, "audit", "Audit", shown)
 	}
 	if text := query.Get("after"); text != "" {
 		if params.Before, err = strconv.ParseInt(text, 10, 64); err != nil || params.Before < 1 {

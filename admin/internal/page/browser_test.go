@@ -124,7 +124,7 @@ func TestJobInABrowser(t *testing.T) {
 	b.WaitFor(".log", "step 1")
 	b.Go(fmt.Sprintf("/jobs/%d", id))
 	b.ClickText("Run again")
-	b.WaitFor(".flash", "The job is")
+	b.WaitFor(".flash", "The job was")
 	b.WaitFor("#now", "running")
 	b.Go("/")
 	b.WaitUntil(`document.querySelector("#figures").dataset.liveState === "live"`)

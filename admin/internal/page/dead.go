@@ -12,6 +12,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/flow"
 )
 
 var deadRoom = room{Name: "Dead letters", Path: "/dead", Mount: func(p *Page) {
@@ -72,17 +73,33 @@ func (f deadFilter) Any() bool {
 	return false
 }
 
+// letter is a dead letter with the node of a flow that it worked for.
+type letter struct{ *jobs.DeadLetter }
+
+// Node is that node; nil: it worked for none.
+func (l letter) Node() *flow.NodeRef {
+	if node, ok := flow.NodeOf(&rivertype.JobRow{Metadata: l.Metadata}); ok {
+		return &node
+	}
+	return nil
+}
+
 type deadPage struct {
 	Filter  deadFilter
 	Reasons []string
-	Letters []*jobs.DeadLetter
+	Letters []letter
 	Nodes   int // of those that match, of flows' nodes: their runs are to be retried
 	Pager   pager
+	Fault   string // of the filter; empty: none
 }
 
 func (p *Page) showDead(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	f, err := parseDeadFilter(query)
+	shown := deadPage{Filter: f, Reasons: []string{jobs.DeadExhausted, jobs.DeadPoison, jobs.DeadConflict}, Fault: filterFault(err)}
+	if shown.Fault != "" {
+		return p.renderStatus(w, r, http.StatusBadRequest, "dead", "Dead letters", shown)
+	}
 	if err != nil {
 		return err
 	}
@@ -94,12 +111,13 @@ func (p *Page) showDead(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := p.limit(r.Context())
 	defer cancel()
-	shown := deadPage{Filter: f, Reasons: []string{jobs.DeadExhausted, jobs.DeadPoison, jobs.DeadConflict}}
 	letters, more, err := p.config.Jobs.DeadPart(ctx, params)
 	if err != nil {
 		return err
 	}
-	shown.Letters = letters
+	for _, l := range letters {
+		shown.Letters = append(shown.Letters, letter{l})
+	}
 	next := ""
 	if more {
 		last := letters[len(letters)-1]
@@ -127,14 +145,14 @@ func (p *Page) showLetter(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := p.limit(r.Context())
 	defer cancel()
-	letter, err := p.config.Jobs.DeadGet(ctx, id)
+	found, err := p.config.Jobs.DeadGet(ctx, id)
 	if errors.Is(err, rivertype.ErrNotFound) {
 		return notFound("there is no dead letter of job %d: it was redriven or discarded, or its retention has passed", id)
 	}
 	if err != nil {
 		return err
 	}
-	return p.render(w, r, "letter", fmt.Sprintf("Dead letter %d", id), letter)
+	return p.render(w, r, "letter", fmt.Sprintf("Dead letter %d", id), letter{found})
 }
 
 // chosenDead are the dead letters that a form means: those that are ticked, or all that match its filter.

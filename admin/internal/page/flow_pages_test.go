@@ -188,7 +188,7 @@ func TestUploadOfAProject(t *testing.T) {
 	if a := upload(t, admin, "/flows/push", "shop", good); a.Status != http.StatusSeeOther || a.Header.Get("Location") != "/flows/shop" {
 		t.Fatalf("upload: %d %s", a.Status, a.Body)
 	}
-	admin.Want(200, "/flows/shop", "Stored version 1 of shop: 1 flows, 2 nodes.", "nightly", "by admin")
+	admin.Want(200, "/flows/shop", "Stored version 1 of shop: 1 flow, 2 nodes.", "nightly", "by admin")
 	if a := upload(t, admin, "/flows/shop/push", "", good); a.Status != http.StatusSeeOther {
 		t.Errorf("the next version: %d %s", a.Status, a.Body)
 	}

@@ -82,7 +82,8 @@ func (p *Page) pushProject(w http.ResponseWriter, r *http.Request) error {
 	if len(report.Notes) > 0 {
 		notes = fmt.Sprintf(" There are %d notes on it.", len(report.Notes))
 	}
-	return p.done(w, r, "/flows/"+url.PathEscape(project), "Stored version %d of %s: %d flows, %d nodes.%s", report.Version.No, project, len(report.Flows), report.Nodes, notes)
+	return p.done(w, r, "/flows/"+url.PathEscape(project), "Stored version %d of %s: %s, %s.%s", report.Version.No, project,
+		plural(len(report.Flows), "1 flow", "%d flows"), plural(report.Nodes, "1 node", "%d nodes"), notes)
 }
 
 func (p *Page) pushPart(r *http.Request, project string, part *multipart.Part) (_ *flow.PushReport, err error) {

@@ -21,12 +21,13 @@ type hub struct {
 	mu      sync.Mutex
 	closed  bool
 	streams int
+	by      map[string]int // streams of each user
 	topics  map[string]*topic
 }
 
 func newHub(log *slog.Logger) *hub {
 	ctx, end := context.WithCancelCause(context.Background())
-	return &hub{log: log, ctx: ctx, end: end, topics: map[string]*topic{}}
+	return &hub{log: log, ctx: ctx, end: end, topics: map[string]*topic{}, by: map[string]int{}}
 }
 
 // shut ends all streams and topics; there will be no more.
@@ -39,15 +40,19 @@ func (h *hub) shut() {
 
 // enter counts a stream, and gives it a context that ends with the request or the hub. exit is for its end.
 func (h *hub) enter(ctx context.Context) (_ context.Context, exit func(), err error) {
+	who := actor(ctx).Name
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
+	case h.by[who] >= maxStreamsEach:
+		return nil, nil, &inputError{http.StatusServiceUnavailable, "too many live pages of yours are open: close some"}
 	case h.closed:
 		return nil, nil, &inputError{http.StatusServiceUnavailable, errClosing.Error()}
 	case h.streams >= maxStreams:
 		return nil, nil, &inputError{http.StatusServiceUnavailable, "too many live pages are open"}
 	}
 	h.streams++
+	h.by[who]++
 	h.wait.Add(1)
 	ctx, cancel := context.WithCancelCause(ctx)
 	forget := context.AfterFunc(h.ctx, func() { cancel(errClosing) })
@@ -56,6 +61,9 @@ func (h *hub) enter(ctx context.Context) (_ context.Context, exit func(), err er
 		cancel(nil)
 		h.mu.Lock()
 		h.streams--
+		if h.by[who]--; h.by[who] == 0 {
+			delete(h.by, who)
+		}
 		h.mu.Unlock()
 		h.wait.Done()
 	}, nil

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/peltonq/pelton/admin/access"
 )
 
 // However many look at a part, it is made once for all of them, in a hundredth of the time at most, and only while somebody looks.
@@ -77,6 +80,42 @@ func TestPartsAreShared(t *testing.T) {
 		h.shut()
 		h.wait.Wait()
 	})
+}
+
+// Nobody takes all streams of a server.
+func TestStreamsOfOneUserAreBounded(t *testing.T) {
+	t.Parallel()
+	h := newHub(slog.New(slog.DiscardHandler))
+	enter := func(name string) (exit func(), err error) {
+		_, exit, err = h.enter(access.WithActor(t.Context(), access.Actor{Name: name}))
+		return exit, err
+	}
+	var exits []func()
+	for range maxStreamsEach {
+		exit, err := enter("vic")
+		if err != nil {
+			t.Fatal(err)
+		}
+		exits = append(exits, exit)
+	}
+	if _, err := enter("vic"); err == nil || !strings.Contains(err.Error(), "of yours") {
+		t.Errorf("one more: %v", err)
+	}
+	exit, err := enter("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exits[0]()
+	again, err := enter("vic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, exit := range append(exits[1:], exit, again) {
+		exit()
+	}
+	if h.streams != 0 || len(h.by) != 0 {
+		t.Errorf("%d streams, %v", h.streams, h.by)
+	}
 }
 
 func TestPercentile(t *testing.T) {

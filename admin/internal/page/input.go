@@ -1,7 +1,9 @@
 package page
 
 import (
+	"errors"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +28,14 @@ func storable(texts ...string) error {
 		}
 	}
 	return nil
+}
+
+// filterFault is the text of what was wrong with the input; empty: it was something else.
+func filterFault(err error) string {
+	if bad, ok := errors.AsType[*inputError](err); ok && bad.status == http.StatusBadRequest {
+		return bad.text
+	}
+	return ""
 }
 
 // sortedKeys are the keys of several maps, in order, each once.

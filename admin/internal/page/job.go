@@ -63,6 +63,7 @@ type jobFacts struct {
 	FinalizedAt           *time.Time
 	UniqueKey             string
 	FlowMark              *string
+	Letter                bool // there is a dead letter of it
 }
 
 // jobRun is a run of a job, ended or going on.
@@ -119,16 +120,17 @@ type jobView struct {
 	Timeline template.HTML
 	Node     *flow.NodeRef // nil: it works for no flow
 	Cut      int           // characters that are shown of long texts
+	Why      string        // what it waits for, if that is not its turn alone
 }
 
-// LogRun is the run whose log is the most wanted: the newest that has started.
+// LogRun is the run whose log is the most wanted: the newest that has started; 0: none has.
 func (v jobView) LogRun() int32 {
 	for _, r := range v.Runs {
 		if r.StartedAt != nil {
 			return r.Run
 		}
 	}
-	return v.Run
+	return 0
 }
 
 // Ended tells whether the job has ended.
@@ -151,6 +153,13 @@ func (p *Page) job(ctx context.Context, id int64, before int32) (jobView, error)
 			return notFound("there is no job %d: it was deleted, its retention has passed, or it never was", id)
 		}
 		v.jobFacts = facts[0]
+		if v.State == string(rivertype.JobStateRunning) {
+			v.Attempts++ // it counts when it ends
+		} else if !v.Ended() {
+			if v.Why, err = p.whyWaits(ctx, tx, v.Kind, v.Queue); err != nil {
+				return err
+			}
+		}
 		v.Runs, err = p.jobRuns(ctx, tx, id, before, runsShown+1, v.State)
 		return err
 	})
@@ -168,6 +177,23 @@ func (p *Page) job(ctx context.Context, id int64, before int32) (jobView, error)
 	}
 	v.Timeline = v.timeline(time.Now())
 	return v, nil
+}
+
+// whyWaits says what a job waits for, as the page of a flow's node does; empty: its turn.
+func (p *Page) whyWaits(ctx context.Context, tx pgx.Tx, kind, queue string) (string, error) {
+	var paused, worked, taken bool
+	err := tx.QueryRow(ctx, p.sql.Get("job_waits"), pgx.QueryExecModeExec, kind, queue).Scan(&paused, &worked, &taken)
+	switch {
+	case err != nil:
+		return "", err
+	case !worked:
+		return "no executor works kind " + kind, nil
+	case paused:
+		return "queue " + queue + " is paused", nil
+	case !taken:
+		return "no executor that works kind " + kind + " takes jobs of queue " + queue, nil
+	}
+	return "", nil
 }
 
 func (p *Page) jobRuns(ctx context.Context, tx pgx.Tx, id int64, before int32, limit int, state string) ([]jobRun, error) {
@@ -262,8 +288,8 @@ func (p *Page) showJob(w http.ResponseWriter, r *http.Request) error {
 		Past bool // older runs are shown, which nothing changes any more
 		Log  logView
 	}{jobView: v, Past: before != math.MaxInt32}
-	if !shown.Past {
-		if shown.Log, err = p.logTail(r.Context(), id, v.LogRun(), embeddedLog); err != nil {
+	if run := v.LogRun(); !shown.Past && run > 0 {
+		if shown.Log, err = p.logTail(r.Context(), id, run, embeddedLog); err != nil {
 			return err
 		}
 	}
@@ -334,7 +360,10 @@ func (p *Page) retryJob(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return p.done(w, r, fmt.Sprintf("/jobs/%d", id), "The job is %s.", job.State)
+	if to := fmt.Sprintf("/jobs/%d", id); job.State != rivertype.JobStateAvailable {
+		return p.done(w, r, to, "The job is %s already.", job.State)
+	}
+	return p.done(w, r, fmt.Sprintf("/jobs/%d", id), "The job was put in its line.")
 }
 
 func (p *Page) askDelete(w http.ResponseWriter, r *http.Request) error {

@@ -30,6 +30,8 @@ const (
 	maxParts = 20
 	// maxStreams bounds the streams of a server.
 	maxStreams = 1000
+	// maxStreamsEach is how many of them one user has.
+	maxStreamsEach = 100
 )
 
 // part is a piece of a page that is kept up to date. It is made once for all who look at it, whatever their roles: it has no forms.

@@ -124,6 +124,7 @@ func (c logChoice) read(ctx context.Context, p *Page, tx joblog.DB, options jobl
 
 // logView is a part of a log.
 type logView struct {
+	Name   string // tells logs on a page apart
 	HTML   template.HTML
 	Follow string // where more comes from; empty: the run has ended
 	Empty  bool
@@ -244,7 +245,7 @@ func (p *Page) logEnd(ctx context.Context, tx pgx.Tx, c logChoice, size int) (lo
 		}
 		v.Before = before != 0
 	}
-	v.Tail = !v.More
+	v.Name, v.Tail = c.address(""), !v.More
 	if !ended && !v.More {
 		v.Follow = c.address("/follow", "after", strconv.FormatInt(v.Last, 10))
 	}

@@ -104,6 +104,37 @@ type charts struct {
 	From, To time.Time
 	Queues   map[string]*history
 	Firing   []firingRule
+	Standing standing
+}
+
+// standing is how flows and schedules stand, and which queues are worked.
+type standing struct {
+	LiveRuns, FailedRuns, BadSchedules int64
+	Ticks                              []nextTick // the next ones
+	worked                             []string   // queues of which live executors take jobs
+}
+
+// nextTick is when a schedule fires next.
+type nextTick struct {
+	Schedule string
+	At       time.Time
+}
+
+// Path is where the schedule is shown.
+func (t nextTick) Path() string { return schedulePath(t.Schedule) }
+
+func (p *Page) standing(ctx context.Context, tx pgx.Tx) (s standing, err error) {
+	if err = tx.QueryRow(ctx, p.sql.Get("overview_flows")).Scan(&s.LiveRuns, &s.FailedRuns); err != nil {
+		return s, err
+	}
+	if err = tx.QueryRow(ctx, p.sql.Get("overview_bad_ticks")).Scan(&s.BadSchedules); err != nil {
+		return s, err
+	}
+	if s.Ticks, err = sqlfile.Rows(ctx, p.sql, tx, pgx.RowToStructByPos[nextTick], "overview_ticks"); err != nil {
+		return s, err
+	}
+	s.worked, err = sqlfile.Rows(ctx, p.sql, tx, pgx.RowTo[string], "worked_queues")
+	return s, err
 }
 
 // chartCache keeps the charts of a window for a while: their table changes once a minute, and alerts are evaluated every 15 seconds.
@@ -146,6 +177,10 @@ func (p *Page) readCharts(ctx context.Context, w window, now time.Time) (charts,
 		Waits                                   []int64
 	}
 	err := p.read(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		var err error
+		if found.Standing, err = p.standing(ctx, tx); err != nil {
+			return err
+		}
 		rows, err := sqlfile.Rows(ctx, p.sql, tx, pgx.RowToStructByPos[row], "queue_charts", found.From, found.To, int32(w.Step/time.Second))
 		if err != nil {
 			return err
@@ -173,6 +208,7 @@ type overview struct {
 	Gauges
 
 	Firing         []firingRule
+	Standing       standing
 	Window         window
 	Windows        []window
 	Ready, Running float64
@@ -200,6 +236,8 @@ type overviewLine struct {
 	Waited bool    // there is a P95
 	Spark  template.HTML
 	Waits  template.HTML
+
+	Unworked bool // jobs are ready, and no executor takes them
 }
 
 // Share is how many of a hundred runs failed.
@@ -214,7 +252,7 @@ func (p *Page) overview(ctx context.Context, w window) (overview, error) {
 	if err != nil {
 		return overview{}, err
 	}
-	o := overview{Gauges: gauges, Firing: drawn.Firing, Window: w, Windows: windows}
+	o := overview{Gauges: gauges, Firing: drawn.Firing, Standing: drawn.Standing, Window: w, Windows: windows}
 	names := map[string]bool{}
 	for queue := range gauges.Queues {
 		names[queue] = true
@@ -227,6 +265,7 @@ func (p *Page) overview(ctx context.Context, w window) (overview, error) {
 		h := cmp.Or(drawn.Queues[queue], newHistory(int(w.Long/w.Step)))
 		all.add(h)
 		line := newLine(queue, gauges.Queues[queue], h, w)
+		line.Unworked = line.Ready > 0 && !slices.Contains(drawn.Standing.worked, queue)
 		o.Ready, o.Running = o.Ready+line.Ready, o.Running+line.Running
 		o.Ended, o.Failed = o.Ended+line.Ended, o.Failed+line.Failed
 		o.Lines = append(o.Lines, line)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,6 +30,7 @@ type queueLine struct {
 	PausedAt *time.Time
 	Change   *change // the pause or resume that was last
 	Own      bool    // paused by itself, not with all
+	Unworked bool    // jobs are ready, and no executor takes them
 }
 
 // change says who did something last.
@@ -89,7 +91,11 @@ func (p *Page) showQueues(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		shown.fill(list.Queues, gauges, changes)
-		return nil
+		worked, err := sqlfile.Rows(ctx, p.sql, tx, pgx.RowTo[string], "worked_queues")
+		for i, q := range shown.Queues {
+			shown.Queues[i].Unworked = q.Gauges.Ready > 0 && !slices.Contains(worked, q.Name)
+		}
+		return err
 	})
 	if err != nil {
 		return err

@@ -12,8 +12,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/jobs/command"
 )
 
 //go:embed templates/*.html
@@ -103,6 +105,7 @@ var funcs = template.FuncMap{
 	"asset":  func(name string) string { return assets[name].path },
 	"time":   showTime,
 	"ago":    showAgo,
+	"since":  showSince,
 	"dur":    duration,
 	"secs":   func(s float64) string { return duration(time.Duration(s * float64(time.Second))) },
 	"bytes":  byteCount,
@@ -111,6 +114,7 @@ var funcs = template.FuncMap{
 	"class":  stateClass,
 	"join":   strings.Join,
 	"short":  short,
+	"reason": reason,
 	"flow":   flowPath,
 
 	"statuses": nodeStatusNames,
@@ -168,6 +172,11 @@ func showAgo(v any) template.HTML {
 	}
 	t = t.UTC()
 	return template.HTML(`<time datetime="` + t.Format(time.RFC3339Nano) + `" title="` + t.Format("2006-01-02 15:04:05") + ` UTC">` + text + `</time>`) //nolint:gosec // digits
+}
+
+// showSince shows how long ago a time was without saying so; the time itself is its title.
+func showSince(v any) template.HTML {
+	return template.HTML(strings.Replace(string(showAgo(v)), " ago<", "<", 1)) //nolint:gosec // showAgo's
 }
 
 // duration shows the two largest units.
@@ -290,6 +299,20 @@ func short(n int, text string) string {
 		return text + " \u2026"
 	}
 	return text
+}
+
+// reason cuts an error to n characters, and begins with what is wrong: of a program's that is the last line it wrote to stderr, which the error has at its end.
+func reason(n int, text string) string {
+	how, lines, found := strings.Cut(text, command.LastLinesFollow)
+	lines = strings.TrimSpace(lines)
+	if !found || lines == "" {
+		return short(n, text)
+	}
+	last := short(n, lines[strings.LastIndexByte(lines, '\n')+1:])
+	if rest := n - utf8.RuneCountInString(last) - 3; rest >= 20 {
+		return last + " (" + short(rest, how) + ")"
+	}
+	return last
 }
 
 // stateClass is the colour of a state: of a job, an outcome, a status of flows, ticks.

@@ -54,6 +54,8 @@ type nodePage struct {
 	MayAct       bool
 	Whole        bool // it is an embedded flow, or an instance of a for_each: all of it can be run once more
 	Ended        bool
+	Live         string // address of the part that says how it stands
+	State        string // how it stands
 }
 
 // Reason is the node's, if the explanation says something else.
@@ -110,6 +112,7 @@ func (p *Page) showNode(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := p.limit(r.Context())
 	defer cancel()
 	data := &nodePage{Run: run, Node: node, MayAct: actor(r.Context()).May(access.Operator, run.Project), Ended: !run.Live()}
+	data.Live, data.State = fmt.Sprintf("/live/runs/%d/nodes/%d", run.ID, node.No), node.state(run)
 	if node.Outputs != nil {
 		data.Outputs = json.RawMessage(*node.Outputs)
 	}
@@ -137,6 +140,31 @@ func (p *Page) showNode(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return p.render(w, r, "node", node.Path, data)
+}
+
+// state is what all that a node's page offers depends on.
+func (n nodeRow) state(run runRow) string {
+	return fmt.Sprintf("%s %s %d %d %d", run.Status, n.Status, n.Try, n.Attempt, len(n.Jobs))
+}
+
+// nodePart says how a node stands.
+func (p *Page) nodePart(r *http.Request) (part, error) {
+	no, err := strconv.ParseInt(r.PathValue("no"), 10, 32)
+	if err != nil || no < 0 {
+		return part{}, notFound("there is no node number %q", r.PathValue("no"))
+	}
+	q, err := p.runPart(r, part{Name: "nodeNow"}, func(ctx context.Context, tx pgx.Tx, run runRow) (any, error) {
+		list, err := sqlfile.Rows(ctx, p.sql, tx, pgx.RowToStructByPos[nodeRow], "flow_node", run.ID, no)
+		if err == nil && len(list) == 0 {
+			err = notFound("run %d has no node number %d", run.ID, no)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return list[0].state(run), nil
+	})
+	q.Page = "node"
+	return q, err
 }
 
 // describe adds what the flow says of the node.

@@ -30,6 +30,7 @@ var runsRoom = room{Name: "Runs", Path: "/runs", Sees: access.Actor.Anything, Mo
 	p.live("/live/runs/{id}/head", checksItself, p.runHeadPart)
 	p.live("/live/runs/{id}/statuses", checksItself, p.runStatusesPart)
 	p.live("/live/runs/{id}/nodes", checksItself, p.runNodesPart)
+	p.live("/live/runs/{id}/nodes/{no}", checksItself, p.nodePart)
 	p.live("/live/runs/{id}/gantt", checksItself, p.ganttPart)
 }}
 
@@ -48,6 +49,7 @@ type runsPage struct {
 	SearchedTo            *time.Time // how far back it looked; nil: all the way
 	Pager                 pager
 	Filtered              bool
+	Fault                 string // of the filter; empty: none
 }
 
 func (p *Page) showRuns(w http.ResponseWriter, r *http.Request) error {
@@ -72,17 +74,17 @@ func (p *Page) showRuns(w http.ResponseWriter, r *http.Request) error {
 	case data.Status == "live":
 		statuses = []string{"PREPARING", "QUEUED", "RUNNING", "PAUSED", "FAILED_FINISHING", "KILLING"}
 	case data.Status != "" && !slices.Contains(flow.RunStatuses(), data.Status):
-		return badInput("%q is no status of a run", data.Status)
+		return p.badRuns(w, r, data, badInput("%q is no status of a run", data.Status))
 	case data.Status != "":
 		statuses = []string{data.Status}
 	}
 	from, err := momentOrNone("from", data.From)
 	if err != nil {
-		return err
+		return p.badRuns(w, r, data, err)
 	}
 	to, err := momentOrNone("before", data.To)
 	if err != nil {
-		return err
+		return p.badRuns(w, r, data, err)
 	}
 	below, err := strconv.ParseInt("0"+query.Get("after"), 10, 64)
 	if err != nil {
@@ -109,6 +111,14 @@ func (p *Page) showRuns(w http.ResponseWriter, r *http.Request) error {
 	}
 	data.Pager = page(r, next)
 	return p.render(w, r, "runs", "Runs", data)
+}
+
+// badRuns shows the form again with what is wrong with it.
+func (p *Page) badRuns(w http.ResponseWriter, r *http.Request, data runsPage, err error) error {
+	if data.Fault = filterFault(err); data.Fault == "" {
+		return err
+	}
+	return p.renderStatus(w, r, http.StatusBadRequest, "runs", "Runs", data)
 }
 
 // momentOrNone reads a time; nil: none was given.

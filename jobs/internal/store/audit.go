@@ -34,3 +34,18 @@ func (s *Store) auditIDs(ctx context.Context, db DB, name string, args ...any) (
 	}
 	return ids, nil
 }
+
+// RecordAudit records what a person has done, if the database role may; after is JSON.
+func (s *Store) RecordAudit(ctx context.Context, db DB, actor, action, target, after string) error {
+	var may bool
+	if err := db.QueryRow(ctx, s.sql.Get("may_audit")).Scan(&may); err != nil {
+		return fmt.Errorf("ask who may write the audit: %w", err)
+	}
+	if !may {
+		return nil
+	}
+	if _, err := db.Exec(ctx, s.sql.Get("record_audit"), nullIfEmpty(actor), action, target, after); err != nil {
+		return fmt.Errorf("record %s in the audit: %w", action, err)
+	}
+	return nil
+}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,17 +44,105 @@ type JobPage struct {
 	AfterID    int64      // 0: from the start
 	AfterTime  *time.Time // of the order; nil: none
 	Limit      int
-	Bytes      int // that the jobs of the page take, about, if they are more than one; 0: no bound
+	Bytes      int           // that the jobs of the page take, about, if they are more than one; 0: no bound
+	Within     time.Duration // how long to search, about; 0: until the end
+}
+
+// FoundJobs is a page of a list of jobs.
+type FoundJobs struct {
+	Jobs    []*rivertype.JobRow
+	Cut     bool  // the page ends early, for its bytes
+	Stopped int64 // not 0: the time was up before the page was full; the search goes on after this id
 }
 
 // ListJobs reads a page of the jobs that match. In a snapshot of its own transaction the jobs are as they were found; in READ
-// COMMITTED one may have gone on a step meanwhile, and is shown as it is then. more: the page ends early, for its bytes.
-func (s *Store) ListJobs(ctx context.Context, db DB, filter JobFilter, page JobPage) (jobs []*rivertype.JobRow, more bool, err error) {
-	ids, err := s.listIDs(ctx, db, filter, page)
-	if err != nil {
-		return nil, false, fmt.Errorf("list jobs: %w", err)
+// COMMITTED one may have gone on a step meanwhile, and is shown as it is then.
+func (s *Store) ListJobs(ctx context.Context, db DB, filter JobFilter, page JobPage) (found FoundJobs, err error) {
+	var ids []int64
+	if statement := searchOf(filter, page); statement != "" {
+		ids, found.Stopped, err = s.search(ctx, db, statement, filter, page)
+	} else {
+		ids, err = s.listIDs(ctx, db, filter, page)
 	}
-	return s.jobRows(ctx, db, page.Bytes, ids)
+	if err != nil {
+		return FoundJobs{}, fmt.Errorf("list jobs: %w", err)
+	}
+	found.Jobs, found.Cut, err = s.jobRows(ctx, db, page.Bytes, ids)
+	if found.Cut {
+		found.Stopped = 0 // it goes on after the last job of the page
+	}
+	return found, err
+}
+
+// searchOf is the statement that searches in pieces, or "" for a list that is read at once.
+func searchOf(filter JobFilter, page JobPage) string {
+	badly := func(s rivertype.JobState) bool {
+		return s == rivertype.JobStateCancelled || s == rivertype.JobStateDiscarded
+	}
+	switch {
+	case page.Order != OrderByID || filter.Metadata != "" || len(filter.IDs) > 0:
+		return ""
+	case stateNames(filter.States) == nil:
+		return "search_jobs"
+	case !slices.ContainsFunc(filter.States, func(s rivertype.JobState) bool { return !badly(s) }):
+		return "search_ended"
+	}
+	return ""
+}
+
+const (
+	// leastPiece and largestPiece are how many jobs a piece of a search looks at, and pieceTime is how long that should take.
+	leastPiece, largestPiece = 100, 50_000
+	pieceTime                = 100 * time.Millisecond
+)
+
+// search finds jobs in pieces that grow while they are quick.
+func (s *Store) search(ctx context.Context, db DB, statement string, filter JobFilter, page JobPage) (ids []int64, stopped int64, err error) {
+	order, end, low, high := "ASC", "max", firstID(filter.Since), firstID(filter.Until)
+	if page.Descending {
+		order, end = "DESC", "min"
+	}
+	goOn := func(after int64) {
+		if page.Descending && (high == nil || after < *high) {
+			high = &after
+		}
+		if next := after + 1; !page.Descending && (low == nil || next > *low) {
+			low = &next
+		}
+	}
+	if page.AfterID != 0 {
+		goOn(page.AfterID)
+	}
+	text := strings.NewReplacer("{order}", order, "{end}", end).Replace(s.sql.Get(statement))
+	rows := max(leastPiece, page.Limit)
+	for began := time.Now(); ; {
+		args := []any{
+			pgx.QueryExecModeCacheDescribe, low, high, nullIfNo(filter.Kinds), nullIfNo(filter.Queues), nullIfNo(filter.Priorities), nullIfNo(filter.TagsAny),
+			nullIfNo(filter.TagsAll), nullIfEmpty(filter.Args),
+		}
+		if statement == "search_ended" {
+			args = append(args, stateNames(filter.States))
+		}
+		var piece []int64
+		var last *int64
+		var looked int
+		start := time.Now()
+		if err := db.QueryRow(ctx, text, append(args, rows)...).Scan(&piece, &last, &looked); err != nil {
+			return nil, 0, err
+		}
+		ids = append(ids, piece...)
+		switch {
+		case len(ids) >= page.Limit:
+			return ids[:page.Limit], 0, nil
+		case looked < rows:
+			return ids, 0, nil
+		case page.Within > 0 && time.Since(began) >= page.Within:
+			return ids, *last, nil
+		}
+		goOn(*last)
+		rows = int(float64(rows) * min(8, max(0.25, float64(pieceTime)/float64(time.Since(start)+1))))
+		rows = min(max(rows, leastPiece), largestPiece)
+	}
 }
 
 // listIDs finds the jobs. Without a filter or an order that asks where a job is, it does not look there.

@@ -5,7 +5,7 @@ WITH taken AS MATERIALIZED (
     WHERE l.claimed_at >= (SELECT min(q.queued_at) - interval '1 minute' FROM pelton.flow_node q WHERE q.run_id = $1 AND q.status = 'QUEUED')
     GROUP BY u.id
 )
-SELECT n.no, n.path, s.status, n.try, n.attempt, n.job_id, n.queued_at, s.at, n.ended_at, n.template, left(n.item, 200), left(n.reason, 500)
+SELECT n.no, n.path, s.status, n.try, n.attempt, n.job_id, n.queued_at, s.at, n.ended_at, n.template, left(n.item, 200), left(n.reason, 5000)
 FROM pelton.flow_node n CROSS JOIN LATERAL (
     SELECT CASE WHEN t.at IS NOT NULL THEN 'RUNNING' ELSE n.status END AS status, coalesce(t.at, n.started_at) AS at
     FROM (SELECT (SELECT k.at FROM taken k WHERE n.status = 'QUEUED' AND k.id = n.job_id) AS at) t

@@ -173,13 +173,4 @@
     new MutationObserver(colour).observe(source, { childList: true, characterData: true, subtree: true });
   };
   for (const figure of document.querySelectorAll("figure[data-graph]")) draw(figure);
-
-  // When a run has ended, or goes on, what can be done with it is other than before: the page is loaded once more, unless somebody is choosing.
-  const head = document.getElementById("head"), phase = document.querySelector("[data-phase]");
-  if (head && phase) {
-    new MutationObserver(() => {
-      const now = head.querySelector("[data-now]")?.dataset.now;
-      if (now && now !== phase.dataset.phase && !document.querySelector("main form :checked[type=checkbox]")) location.reload();
-    }).observe(head, { childList: true });
-  }
 })();

@@ -3,7 +3,7 @@
 
 (() => {
   // Live parts: one stream for all elements with data-live. Hidden pages let go of it, since browsers allow few streams.
-  const parts = [...document.querySelectorAll("[data-live]")];
+  let parts = [...document.querySelectorAll("[data-live]")];
   let stream = null;
 
   const mark = (element, state) => element.setAttribute("data-live-state", state);
@@ -14,7 +14,13 @@
     const closed = new Set([...element.querySelectorAll("details[id]:not([open])")].map((d) => d.id));
     const scrolled = [...element.querySelectorAll("[id]")].filter((e) => e.scrollTop || e.scrollLeft).map((e) => [e.id, e.scrollLeft, e.scrollTop]);
     const focused = element.contains(document.activeElement) ? document.activeElement.id : "";
+    const logs = new Map([...element.querySelectorAll("[data-log]")].map((log) => [log.dataset.log, log]));
     element.innerHTML = html;
+    for (const log of element.querySelectorAll("[data-log]")) { // one that is shown already goes on as it is
+      const old = logs.get(log.dataset.log);
+      if (old && old.dataset.liveState !== "old") log.replaceWith(old);
+      else follow(log);
+    }
     for (const d of element.querySelectorAll("details[id]")) {
       if (opened.has(d.id)) d.open = true;
       if (closed.has(d.id)) d.open = false;
@@ -27,14 +33,66 @@
     comfort(element);
   };
 
+  // A part says by data-now in which state its thing is. What depends on that, but cannot be in a part that all see (buttons, forms, logs), is in
+  // elements with data-renew and an id: when the state is another than that which they were made for, they are taken from the page as it is now.
+  // Not from under somebody's hands: who types or has ticked something there is waited for.
+  const now = (root) => root?.querySelector("[data-now]")?.dataset.now;
+  const made = new Map(parts.map((e) => [e.id, now(e)]));
+  let renewing = false;
+  const inUse = (element) => element.querySelector("input[type=checkbox]:checked") !== null
+    || element.contains(document.activeElement) && document.activeElement.matches("input:not([type=checkbox]), select, textarea");
+
+  const renew = async () => {
+    if (renewing || parts.every((e) => now(e) === made.get(e.id))) return;
+    renewing = true;
+    let pause = 500;
+    try {
+      const shown = [...document.querySelectorAll("[data-renew]")];
+      if (shown.some(inUse)) return;
+      const answer = await fetch(location.href);
+      if (!answer.ok || answer.redirected) return location.reload();
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (shown.some(inUse)) return;
+      for (const element of shown) {
+        const fresh = page.getElementById(element.id);
+        if (!fresh) continue;
+        for (const name of element.getAttributeNames()) if (!fresh.hasAttribute(name)) element.removeAttribute(name);
+        for (const name of fresh.getAttributeNames()) element.setAttribute(name, fresh.getAttribute(name));
+        replace(element, fresh.innerHTML);
+      }
+      for (const element of parts) {
+        const fresh = page.getElementById(element.id);
+        if (!fresh) continue;
+        made.set(element.id, now(fresh));
+        if (document.contains(element) && !element.closest("[data-renew]")) replace(element, fresh.innerHTML);
+      }
+      const live = [...document.querySelectorAll("[data-live]")];
+      const others = live.length !== parts.length || live.some((e, i) => e !== parts[i] || e.dataset.live !== sources[i]);
+      parts = live;
+      if (others) {
+        stream?.close();
+        stream = null;
+        listen();
+      }
+    } catch {
+      pause = 2000; // the server is away
+    } finally {
+      renewing = false;
+      setTimeout(renew, pause);
+    }
+  };
+
+  let sources = []; // of the stream's parts
   const listen = () => {
     if (stream || document.hidden || !parts.length) return;
-    const query = new URLSearchParams(parts.map((e) => ["part", e.dataset.live]));
+    sources = parts.map((e) => e.dataset.live);
+    const query = new URLSearchParams(sources.map((path) => ["part", path]));
     stream = new EventSource("/live?" + query);
     parts.forEach((element, i) => {
       stream.addEventListener("part" + i, (event) => {
         mark(element, "live");
         replace(element, event.data);
+        renew();
       });
     });
     stream.addEventListener("over", (event) => {
@@ -42,7 +100,7 @@
       stream = null;
       parts.forEach((e) => mark(e, "old"));
       if (event.data === "refused") location.reload();
-      else parts.length = 0;
+      else parts = [];
     });
     stream.onerror = () => parts.forEach((e) => mark(e, "old"));
   };
@@ -55,14 +113,14 @@
   addEventListener("pagehide", () => { stream?.close(); stream = null; });
   addEventListener("pageshow", listen);
 
-  for (const log of document.querySelectorAll("[data-tail]")) log.scrollTop = log.scrollHeight;
-
   // A log that is followed: pieces of HTML are added at the end. The reader who has scrolled up stays there.
-  for (const log of document.querySelectorAll("[data-follow]")) {
-    const follow = new EventSource(log.dataset.follow);
+  const follow = (log) => {
+    if (log.dataset.tail !== undefined) log.scrollTop = log.scrollHeight;
+    if (!log.dataset.follow) return;
+    const source = new EventSource(log.dataset.follow);
     mark(log, "live");
     let bytes = 0;
-    follow.addEventListener("more", (event) => {
+    source.addEventListener("more", (event) => {
       const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 40;
       log.insertAdjacentHTML("beforeend", event.data);
       bytes += event.data.length;
@@ -72,14 +130,20 @@
       }
       if (atEnd) log.scrollTop = log.scrollHeight;
     });
-    follow.addEventListener("over", (event) => {
-      follow.close();
+    source.addEventListener("over", (event) => {
+      source.close();
       mark(log, "ended");
       if (event.data === "refused") location.reload();
     });
-    follow.onerror = () => { follow.close(); mark(log, "old"); };
-    addEventListener("pagehide", () => follow.close());
-  }
+    source.onerror = () => { source.close(); mark(log, "old"); };
+    addEventListener("pagehide", () => source.close());
+    new MutationObserver((_, observer) => { // another log has taken its place
+      if (document.contains(log)) return;
+      source.close();
+      observer.disconnect();
+    }).observe(document.getElementById("main"), { childList: true, subtree: true });
+  };
+  for (const log of document.querySelectorAll(".log")) follow(log);
 
   // comfort adds the reader's own time to times.
   const comfort = (root) => {
@@ -88,11 +152,10 @@
       if (!Number.isNaN(at.getTime())) time.title = (time.title ? time.title + ", " : "UTC; ") + at.toLocaleString() + " here";
     }
     for (const table of root.querySelectorAll("form[data-all]")) {
-      const boxes = [...table.querySelectorAll("tbody input[type=checkbox]")];
       const all = table.querySelector("thead input[type=checkbox]");
       if (!all) continue;
       all.hidden = false;
-      all.onchange = () => boxes.forEach((b) => { b.checked = all.checked; });
+      all.onchange = () => table.querySelectorAll("tbody input[type=checkbox]").forEach((b) => { b.checked = all.checked; });
     }
   };
   comfort(document);
