@@ -20,7 +20,8 @@ func (s *Store) changePassword(ctx context.Context, name, old, password, address
 		return "", err
 	}
 	keys := []string{addressLimit.prefix + address, nameLimit.prefix + shownName(name)}
-	if err := s.takeTry(ctx, keys); err != nil {
+	failures, err := s.takeTry(ctx, keys)
+	if err != nil {
 		return "", err
 	}
 	user, err := s.credentials(ctx, name)
@@ -30,7 +31,10 @@ func (s *Store) changePassword(ctx context.Context, name, old, password, address
 	if user.Password == "" {
 		return "", ErrNoPassword
 	}
-	ok, err := s.hasher.matches(ctx, old[:min(len(old), maxPassword+1)], user.Password)
+	ok, err := s.hasher.matches(ctx, callerFrom(address, failures), old[:min(len(old), maxPassword+1)], user.Password)
+	if unjudged, is := errors.AsType[*unjudgedError](err); is {
+		return "", errors.Join(unjudged.err, s.giveBack(ctx, keys))
+	}
 	if err != nil {
 		return "", err
 	}

@@ -41,10 +41,14 @@ const forgetFailures = time.Hour
 // Login checks a password and begins a session, whose secret it returns. The error is ErrLogin, a *LimitedError, or that of the database.
 func (s *Store) Login(ctx context.Context, name, password, address string) (secret string, err error) {
 	keys := []string{addressLimit.prefix + address, nameLimit.prefix + shownName(name)}
-	if err := s.takeTry(ctx, keys); err != nil {
+	failures, err := s.takeTry(ctx, keys)
+	if err != nil {
 		return "", err
 	}
-	secret, err = s.login(ctx, name, password, address, keys)
+	secret, err = s.login(ctx, name, password, address, keys, failures)
+	if unjudged, is := errors.AsType[*unjudgedError](err); is {
+		return "", fmt.Errorf("login: %w", errors.Join(unjudged.err, s.giveBack(ctx, keys)))
+	}
 	if errors.Is(err, ErrLogin) {
 		if err := s.noteFailure(ctx, name, address); err != nil {
 			return "", fmt.Errorf("login: %w", err)
@@ -57,12 +61,12 @@ func (s *Store) Login(ctx context.Context, name, password, address string) (secr
 	return secret, nil
 }
 
-func (s *Store) login(ctx context.Context, name, password, address string, keys []string) (secret string, err error) {
+func (s *Store) login(ctx context.Context, name, password, address string, keys []string, failures int) (secret string, err error) {
 	user, err := s.credentials(ctx, name)
 	if err != nil {
-		return "", err
+		return "", &unjudgedError{err}
 	}
-	ok, err := s.hasher.matches(ctx, password[:min(len(password), maxPassword+1)], user.Password)
+	ok, err := s.hasher.matches(ctx, callerFrom(address, failures), password[:min(len(password), maxPassword+1)], user.Password)
 	if err != nil {
 		return "", err
 	}
@@ -101,25 +105,45 @@ func (s *Store) credentials(ctx context.Context, name string) (credentials, erro
 	return c, err
 }
 
-// takeTry counts a try under each key, unless one of them has to wait: then under none.
-func (s *Store) takeTry(ctx context.Context, keys []string) error {
-	err := s.tx(ctx, func(tx pgx.Tx) error {
+// giveBackTime is what taking tries back may take, after a request's own time.
+const giveBackTime = 5 * time.Second
+
+// giveBack takes back tries that were counted and not judged.
+func (s *Store) giveBack(ctx context.Context, keys []string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTime)
+	defer cancel()
+	return s.tx(ctx, func(tx pgx.Tx) error {
+		for _, key := range keys {
+			if _, err := s.exec(ctx, tx, "forgive_address", key); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// takeTry counts a try under each key, unless one of them has to wait: then under none. It tells how many count for the address.
+func (s *Store) takeTry(ctx context.Context, keys []string) (failures int, err error) {
+	err = s.tx(ctx, func(tx pgx.Tx) error {
 		for i, l := range []limit{addressLimit, nameLimit} { // in this order everywhere, so that none waits for the other
-			_, err := one[struct{ Count int }](ctx, s, tx, "try_login", keys[i], forgetFailures, l.free, l.most)
+			counted, err := one[struct{ Count int }](ctx, s, tx, "try_login", keys[i], forgetFailures, l.free, l.most)
 			if errors.Is(err, ErrNotFound) {
 				return s.limited(ctx, tx, keys[i])
 			}
 			if err != nil {
 				return err
 			}
+			if i == 0 {
+				failures = counted.Count
+			}
 		}
 		return nil
 	})
 	var limited *LimitedError
 	if err != nil && !errors.As(err, &limited) {
-		return fmt.Errorf("login: %w", err)
+		return 0, fmt.Errorf("login: %w", err)
 	}
-	return err
+	return failures, err
 }
 
 func (s *Store) limited(ctx context.Context, tx pgx.Tx, key string) error {

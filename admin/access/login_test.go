@@ -204,6 +204,40 @@ func TestManyTriesAtOnce(t *testing.T) {
 	}
 }
 
+// A try whose password was never looked at, since too many log in at once, is no failure.
+func TestTriesThatAreNotJudged(t *testing.T) {
+	t.Parallel()
+	s, pool := newStore(t)
+	addUser(t, s, "alice", everything(access.Viewer))
+	for range 3 {
+		if _, err := s.Login(t.Context(), "alice", "wrong password", address); !errors.Is(err, access.ErrLogin) {
+			t.Fatal(err)
+		}
+	}
+	leave := s.FillLine(t)
+	for i := range 9 {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			_, err := s.Login(ctx, "alice", password, address)
+			done <- err
+		}()
+		s.AwaitWaiting(t, 1)
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "too many log in") {
+			t.Errorf("try %d: %v", i+1, err)
+		}
+	}
+	for _, key := range []string{"name:alice", "address:" + address} {
+		var count int
+		if err := pool.QueryRow(t.Context(), `SELECT count FROM pelton.access_failure WHERE key = $1 AND free_at <= clock_timestamp()`, key).Scan(&count); err != nil || count != 3 {
+			t.Errorf("%s: %d failures, %v; want 3", key, count, err)
+		}
+	}
+	leave()
+	login(t, s, "alice")
+}
+
 func TestHashes(t *testing.T) {
 	t.Parallel()
 	h := access.UsualHasher()

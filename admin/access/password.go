@@ -50,14 +50,14 @@ const (
 // hasher computes hashes of passwords, some at a time.
 type hasher struct {
 	cost   cost
-	slots  chan struct{}
+	line   *line
 	nobody string // the hash that a password is compared with where there is none
 
 	computed atomic.Int64 // for tests: hashes so far
 }
 
 func newHasher(c cost) *hasher {
-	h := &hasher{cost: c, slots: make(chan struct{}, hashesAtOnce)}
+	h := &hasher{cost: c, line: newLine(hashesAtOnce)}
 	h.nobody = encodeHash(c, randomBytes(saltBytes), randomBytes(keyBytes))
 	return h
 }
@@ -65,15 +65,16 @@ func newHasher(c cost) *hasher {
 // hash makes a PHC string of a password: $argon2id$v=19$m=..,t=..,p=..$salt$key.
 func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 	salt := randomBytes(saltBytes)
-	key, err := h.compute(ctx, password, h.cost, salt, keyBytes)
+	key, err := h.compute(ctx, caller{}, password, h.cost, salt, keyBytes)
 	if err != nil {
 		return "", err
 	}
 	return encodeHash(h.cost, salt, key), nil
 }
 
-// matches compares a password with a PHC string. Without one (""), the same work is done and nothing matches.
-func (h *hasher) matches(ctx context.Context, password, stored string) (bool, error) {
+// matches compares a password with a PHC string. Without one (""), the same work is done and nothing matches. An
+// *unjudgedError: nothing was compared.
+func (h *hasher) matches(ctx context.Context, who caller, password, stored string) (bool, error) {
 	against := stored
 	if stored == "" {
 		against = h.nobody
@@ -82,20 +83,24 @@ func (h *hasher) matches(ctx context.Context, password, stored string) (bool, er
 	if err != nil {
 		return false, err
 	}
-	key, err := h.compute(ctx, password, c, salt, uint32(len(want))) //nolint:gosec // decodeHash bounds it
+	key, err := h.compute(ctx, who, password, c, salt, uint32(len(want))) //nolint:gosec // decodeHash bounds it
 	if err != nil {
 		return false, err
 	}
 	return subtle.ConstantTimeCompare(key, want) == 1 && stored != "", nil
 }
 
-func (h *hasher) compute(ctx context.Context, password string, c cost, salt []byte, n uint32) ([]byte, error) {
-	select {
-	case h.slots <- struct{}{}:
-		defer func() { <-h.slots }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+// unjudgedError says that a password was not looked at.
+type unjudgedError struct{ err error }
+
+func (e *unjudgedError) Error() string { return e.err.Error() }
+func (e *unjudgedError) Unwrap() error { return e.err }
+
+func (h *hasher) compute(ctx context.Context, who caller, password string, c cost, salt []byte, n uint32) ([]byte, error) {
+	if err := h.line.enter(ctx, who); err != nil {
+		return nil, &unjudgedError{&unavailableError{"too many log in at this moment, try again in a minute", err}}
 	}
+	defer h.line.leave(who)
 	h.computed.Add(1)
 	return argon2.IDKey([]byte(password), salt, c.passes, c.memory, c.threads, n), nil
 }

@@ -280,12 +280,33 @@ func TestLastAdmin(t *testing.T) {
 	if _, err := s.Enable(t.Context(), by, "asleep"); err != nil {
 		t.Error(err)
 	}
+	// Both have changed their row, or are about to, before either looks for other admins.
+	held, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Rollback(context.Background()) //nolint:errcheck // after a failure
+	if _, err := held.Exec(t.Context(), `SELECT pg_advisory_xact_lock(hashtextextended('"pelton".access_role', 0))`); err != nil {
+		t.Fatal(err)
+	}
 	done := make(chan error, 2)
 	for _, name := range []string{"root", "asleep"} {
 		go func() {
 			_, err := s.Disable(t.Context(), by, name)
 			done <- err
 		}()
+	}
+	for waiting := 0; waiting < 2; {
+		if err := held.QueryRow(t.Context(), `SELECT count(*) FROM pg_sleep(0.01), pg_locks WHERE locktype = 'advisory' AND NOT granted
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+		if len(done) > 0 {
+			t.Fatal("one did not wait for its turn:", <-done)
+		}
+	}
+	if err := held.Commit(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	if one, two := <-done, <-done; errors.Is(one, access.ErrLastAdmin) == errors.Is(two, access.ErrLastAdmin) {
 		t.Errorf("two at once: %v; %v", one, two)
