@@ -220,6 +220,7 @@ func (p person) in(project string) access.Role {
 }
 
 func newEstate(t *testing.T) *estate {
+	t.Helper()
 	e := &estate{Site: pagetest.Start(t, pagetest.Options{Jobs: pagetest.Working()}), t: t, targets: map[string]*target{
 		"own": {project: "mine", schedule: "mine-s"}, "other": {project: "theirs", schedule: "theirs-s"}, "none": {schedule: "plain-s"},
 	}}

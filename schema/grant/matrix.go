@@ -127,7 +127,9 @@ func parseCell(object, text string) (rights []right, err error) {
 }
 
 // rank is the order in which rights on one object are listed.
-func rank(r right) int { return slices.Index([]string{"SELECT", "INSERT", "UPDATE", "DELETE", "USAGE"}, r.privilege) }
+func rank(r right) int {
+	return slices.Index([]string{"SELECT", "INSERT", "UPDATE", "DELETE", "USAGE"}, r.privilege)
+}
 
 // rightsOf are the rights of some roles together in some sections (none given: all), in the matrix's order, each once. What is given on a
 // whole object is not given on its columns beside.

@@ -43,8 +43,8 @@ func TestOddAddresses(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Start(t, pagetest.Options{})
 	admin := s.As("admin")
-	pushFlow(s, t, "1") // what the paths name is there, so that what they lead to is reached
-	put(s, t, nightly("1"))
+	pushFlow(t, s, "1") // what the paths name is there, so that what they lead to is reached
+	put(t, s, nightly("1"))
 	admin.WantPost(303, "/flows/1/daily/run", nil)
 	s.Exec(`INSERT INTO pelton.job (id, kind, args) VALUES (1, 'noop', '{}')`)
 	names := queryNames(t)

@@ -28,7 +28,7 @@ func TestOddThingsAreShown(t *testing.T) {
 		SELECT id, now(), 1, 1, 1, 'exhausted', kind, queue, args, '[]' FROM pelton.job`)
 	s.Exec(`SELECT pelton.enqueue('far', run_at => '9999-12-31 23:59:59+00')`)
 	far := time.Date(9998, 1, 1, 0, 0, 0, 0, time.UTC)
-	put(s, t, periodic.Schedule{Name: "far", At: &far, Job: &periodic.JobTarget{Kind: "far", Args: json.RawMessage(deep)}},
+	put(t, s, periodic.Schedule{Name: "far", At: &far, Job: &periodic.JobTarget{Kind: "far", Args: json.RawMessage(deep)}},
 		periodic.Schedule{Name: "late", Cron: "@daily", StartAt: &far, Job: &periodic.JobTarget{Kind: "far"}})
 	s.Exec(`UPDATE pelton.executor SET beat_at = '-infinity'`)
 	viewer := s.As("viewer")

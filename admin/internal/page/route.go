@@ -73,6 +73,9 @@ func (p *Page) handle(pattern string, need need, h handler) {
 		w.Header().Set("Cache-Control", "no-store")
 		err := need(r.Context())
 		if err == nil {
+			err = checkAddress(r)
+		}
+		if err == nil {
 			err = h(w, r)
 		}
 		if err != nil {

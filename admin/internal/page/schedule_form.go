@@ -61,13 +61,13 @@ type scheduleForm struct {
 }
 
 // Value is that of a field.
-func (f scheduleForm) Value(name string) string { return f.Values.Get(name) }
+func (f *scheduleForm) Value(name string) string { return f.Values.Get(name) }
 
 // Is tells whether a field has a value, for choices.
-func (f scheduleForm) Is(name, value string) bool { return f.Values.Get(name) == value }
+func (f *scheduleForm) Is(name, value string) bool { return f.Values.Get(name) == value }
 
 // Choices are the values that a field may have.
-func (f scheduleForm) Choices(name string) []string {
+func (f *scheduleForm) Choices(name string) []string {
 	return map[string][]string{
 		"overlap": {"", "allow", "skip", "queue", "cancel"}, "gap": {"next", "skip"}, "repeat": {"first", "last", "both"},
 	}[name]
@@ -86,7 +86,7 @@ func (p *Page) renderForm(w http.ResponseWriter, r *http.Request, status int, f 
 	if f.Old != "" {
 		title = "Change schedule " + f.Old
 	}
-	return p.renderStatus(w, r, status, "schedule_form", title, f)
+	return p.renderStatus(w, r, status, "schedule_form", title, &f)
 }
 
 // foresee adds the ticks to come, or why there are none; false: something is wrong.

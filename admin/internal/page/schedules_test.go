@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"maps"
 	"net/url"
 	"strings"
 	"testing"
@@ -32,7 +33,7 @@ func furnishSchedules(s *pagetest.Site) {
 }
 
 // put stores schedules.
-func put(s *pagetest.Site, t *testing.T, list ...periodic.Schedule) {
+func put(t *testing.T, s *pagetest.Site, list ...periodic.Schedule) {
 	t.Helper()
 	for _, one := range list {
 		if _, err := s.Schedules.Put(t.Context(), one); err != nil {
@@ -46,7 +47,7 @@ func nightly(name string) periodic.Schedule {
 }
 
 // pushFlow stores a flow of one node in a project.
-func pushFlow(s *pagetest.Site, t *testing.T, project string) {
+func pushFlow(t *testing.T, s *pagetest.Site, project string) {
 	t.Helper()
 	built, err := flow.New("daily").Noop("a").Build()
 	if err != nil {
@@ -60,10 +61,10 @@ func pushFlow(s *pagetest.Site, t *testing.T, project string) {
 func TestSchedules(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Start(t, pagetest.Options{})
-	pushFlow(s, t, "etl")
+	pushFlow(t, s, "etl")
 	ofFlow := periodic.Schedule{Name: "etl/daily", Cron: "@daily", Flow: &periodic.FlowTarget{Project: "etl", Flow: "daily"}}
 	strange := nightly(`x"><img src=x onerror=alert(1)>/y?z#%20`)
-	put(s, t, nightly("team/nightly"), ofFlow, strange, periodic.Schedule{Name: "often", Every: periodic.Duration(time.Hour), Job: &periodic.JobTarget{Kind: "sum"}})
+	put(t, s, nightly("team/nightly"), ofFlow, strange, periodic.Schedule{Name: "often", Every: periodic.Duration(time.Hour), Job: &periodic.JobTarget{Kind: "sum"}})
 	viewer, operator, etl := s.As("viewer"), s.As("operator"), s.As("etl")
 	for query, want := range map[string][]string{
 		"": {"team/nightly", "etl/daily", "often"}, "prefix=team": {"team/nightly"}, "kind=sum": {"often"}, "flow=etl": {"etl/daily"}, "flow=etl/daily": {"etl/daily"},
@@ -139,9 +140,7 @@ func TestScheduleForm(t *testing.T) {
 	}
 	change := func(pairs ...string) url.Values {
 		changed := url.Values{}
-		for name, values := range form {
-			changed[name] = values
-		}
+		maps.Copy(changed, form)
 		for i := 0; i < len(pairs); i += 2 {
 			changed.Set(pairs[i], pairs[i+1])
 		}
@@ -176,7 +175,7 @@ func TestScheduleForm(t *testing.T) {
 	admin.WantPost(303, "/schedule", change("old", "night", "do", "save"), "Schedule night: unchanged")
 	admin.WantPost(303, "/schedule", change("old", "night", "cron", "0 4 * * *", "do", "save"), "Schedule night: changed", "0 4 * * *")
 	// Schedules of a project's flows are made by its admins, who do not take other's.
-	pushFlow(s, t, "etl")
+	pushFlow(t, s, "etl")
 	ofFlow := url.Values{"name": {"mine"}, "by": {"every"}, "every": {"1h"}, "starts": {"flow"}, "project": {"etl"}, "flow": {"daily"}, "options": {`{"params": {"a": "b"}}`}, "do": {"save"}}
 	etl.WantPost(403, "/schedule", ofFlow)
 	if err := s.Access.SetRole(t.Context(), "test", "etl", access.Grant{Project: "etl", Role: access.Admin}); err != nil {
