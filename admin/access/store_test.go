@@ -285,7 +285,7 @@ func TestLastAdmin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer held.Rollback(context.Background()) //nolint:errcheck // after a failure
+	defer held.Rollback(context.Background())
 	if _, err := held.Exec(t.Context(), `SELECT pg_advisory_xact_lock(hashtextextended('"pelton".access_role', 0))`); err != nil {
 		t.Fatal(err)
 	}
