@@ -145,6 +145,8 @@ var mayPage = map[string]right{
 	"/flows/push":                       {role: access.Admin, scope: ofProject, makes: true},
 	"/flows/{project}/push":             {role: access.Admin, scope: ofProject, makes: true},
 	"/flows/{project}/{flow}/run":       {role: access.Operator, scope: ofProject},
+	"/jobs/cancel":                      {role: access.Operator},
+	"/jobs/retry":                       {role: access.Operator},
 	"/jobs/{id}/cancel":                 {role: access.Operator},
 	"/jobs/{id}/delete":                 {role: access.Admin},
 	"/jobs/{id}/erase":                  {role: access.Admin},

@@ -94,8 +94,9 @@ func TestTurn(t *testing.T) {
 	victim.FailAt(func(step string) error {
 		if step == "enqueued" {
 			var pid uint32
-			err := h.pool.QueryRow(t.Context(), `SELECT l.pid FROM pg_locks l WHERE l.relation = 'pelton.alert_state'::regclass
-				AND l.mode = 'RowExclusiveLock'`).Scan(&pid)
+			// Databases that were copied from one have the same numbers for their tables.
+			err := h.pool.QueryRow(t.Context(), `SELECT l.pid FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+				WHERE d.datname = current_database() AND l.relation = 'pelton.alert_state'::regclass AND l.mode = 'RowExclusiveLock'`).Scan(&pid)
 			if err != nil {
 				return err
 			}

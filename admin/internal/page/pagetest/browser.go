@@ -138,13 +138,25 @@ func (b *Browser) Fill(selector, value string) {
 // Click clicks at what a CSS selector finds first.
 func (b *Browser) Click(selector string) {
 	b.t.Helper()
-	b.Do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+	b.click(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+}
+
+// click is Do, again where a live part was renewed between finding and clicking.
+func (b *Browser) click(action chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, Patience)
+	defer cancel()
+	err := chromedp.Do(ctx, action)
+	for err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "Could not find node") {
+		err = chromedp.Do(ctx, action)
+	}
+	b.check(err)
 }
 
 // ClickText clicks at the first button or link with this text.
 func (b *Browser) ClickText(text string) {
 	b.t.Helper()
-	b.Do(chromedp.Click(fmt.Sprintf(`//*[self::button or self::a or self::summary][normalize-space()=%q]`, text), chromedp.NodeVisible))
+	b.click(chromedp.Click(fmt.Sprintf(`//*[self::button or self::a or self::summary][normalize-space()=%q]`, text), chromedp.NodeVisible))
 }
 
 // Eval runs a script's expression, and returns its value as text.
