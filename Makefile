@@ -31,7 +31,7 @@ massive: ## Run the 7,121 jobs of a real project (PELTON_AZKABAN_DIR, or a made-
 
 # Each alone, because some measure memory or keep the machine busy: make scenarios SCENARIO=TestKilledAtRandom
 SCENARIO ?= TestKilledAtRandom TestResultsRaceTheReaper TestLargeOutputs TestLargeResults TestIdleWorkers TestLongJobIsNotRescued \
-	TestBusiestSchedulerIsKilledAgainAndAgain
+	TestBusiestSchedulerIsKilledAgainAndAgain TestRestoredDumpGoesOn TestRestoredBaseBackupGoesOn TestLoadtestOfPages
 
 .PHONY: scenarios
 scenarios: ## Run scenarios at full size, some for hours; SCENARIO=Name for one (docs/scenarios.md)

@@ -95,6 +95,9 @@ func beside(t *testing.T, dir, name string) string {
 // A dump of a database at work, restored into a new one, goes on where it was.
 func TestRestoredDumpGoesOn(t *testing.T) {
 	t.Parallel()
+	if !pgtest.FullSize() {
+		t.Skip("it takes half a minute of a quiet machine; `make scenarios` runs it")
+	}
 	bin := pgtest.Cluster(t).BinDir()
 	dump, restore := beside(t, bin, "pg_dump"), beside(t, bin, "pg_restore")
 	s := newShell(t)
@@ -116,6 +119,9 @@ func TestRestoredDumpGoesOn(t *testing.T) {
 // A base backup of a server at work, with the leases of executors that are not there any more, goes on where it was.
 func TestRestoredBaseBackupGoesOn(t *testing.T) {
 	t.Parallel()
+	if !pgtest.FullSize() {
+		t.Skip("it takes half a minute of a quiet machine; `make scenarios` runs it")
+	}
 	server := pgtest.NewCluster(t, postgres.Config{NoSync: true, Settings: map[string]string{"wal_level": "replica", "max_wal_senders": "4"}})
 	beside(t, server.BinDir(), "pg_basebackup")
 	if err := schema.Up(t.Context(), server.DSN("postgres"), schema.DefaultName); err != nil {

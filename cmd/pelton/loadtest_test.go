@@ -5,14 +5,15 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/peltonq/pelton/internal/pgtest"
 	"github.com/peltonq/pelton/loadtest"
 )
 
 // The whole scenario at the least size: a server in a process of its own, whose pages are found by their links.
 func TestLoadtestOfPages(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it takes half a minute; the long runs have it")
+	if !pgtest.FullSize() {
+		t.Skip("it takes half a minute of a quiet machine; `make scenarios` runs it")
 	}
 	p := launch(t, nil, "loadtest", "pages", "--finished", "7000", "--ready", "100", "--nodes", "40", "--log-bytes", "100000", "--reads", "3", "--for", "1s", "--json")
 	if code := p.exit(); code != exitOK {
