@@ -7,12 +7,20 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"mime"
 	"net/http"
 	"net/url"
+	"strings"
 )
 
-// Post sends JSON to a URL, and wants an answer of 2xx. Errors name the server, and not the whole URL, which may be a secret: an
-// [*AddressError] if it is none.
+// answerBytes is how much of an answer an error tells: enough for "no_such_channel", and too little to read pages by.
+const answerBytes = 100
+
+// client follows no redirects: who may name a server has not named where it sends to.
+var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
+// Post sends JSON to a URL, and wants an answer of 2xx. It follows no redirects. Errors name the server, and not the whole URL, which may be a secret; of
+// another answer they tell the status, and the first 100 bytes of what a 4xx says in plain text or JSON. An [*AddressError] if it is no URL.
 func Post(ctx context.Context, to string, body []byte, header http.Header) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
@@ -28,7 +36,7 @@ func Post(ctx context.Context, to string, body []byte, header http.Header) error
 	maps.Copy(req.Header, header)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "pelton")
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		if wrapped, ok := errors.AsType[*url.Error](err); ok {
 			err = wrapped.Err
@@ -39,6 +47,18 @@ func Post(ctx context.Context, to string, body []byte, header http.Header) error
 	if resp.StatusCode/100 == 2 {
 		return nil
 	}
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
-	return fmt.Errorf("webhook %s answered %s: %s", where, resp.Status, bytes.TrimSpace(text))
+	return fmt.Errorf("webhook %s answered %s%s", where, resp.Status, said(resp))
+}
+
+// said is the beginning of what an answer says of a request that was wrong, for who set up the webhook; empty for any other answer.
+func said(resp *http.Response) string {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if resp.StatusCode/100 != 4 || kind != "text/plain" && kind != "application/json" {
+		return ""
+	}
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, answerBytes))
+	if line := strings.Join(strings.Fields(strings.ToValidUTF8(string(text), "")), " "); line != "" {
+		return ": " + line
+	}
+	return ""
 }

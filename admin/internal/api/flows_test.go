@@ -313,6 +313,14 @@ func TestOperatorsRunWhatWasPushed(t *testing.T) {
 			s.problemOf(s.ask(operator, "POST", at, map[string]any{"options": options}), 403, "forbidden", name)
 		}
 	}
+	// Nor do they say where the server sends to.
+	for _, list := range []string{"success", "failure", "first_failure"} {
+		options := map[string]any{"notify": map[string]any{list: []string{"http://169.254.169.254/"}}}
+		s.problemOf(s.ask(operator, "POST", at, map[string]any{"options": options}), 403, "forbidden", "notices would go to http://169.254.169.254/, whom the flow does not name")
+		if r := s.ask(admin, "POST", at, map[string]any{"options": options}); r.status != http.StatusCreated {
+			t.Errorf("%v: %d %s", options, r.status, r.body)
+		}
+	}
 	for who, options := range map[string]map[string]any{
 		operator: {"params": map[string]string{"date": "today", "commander": "x", "environment": "y"}}, admin: {"node_params": map[string]any{"first": map[string]string{"command": "true"}}},
 	} {
