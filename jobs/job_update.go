@@ -82,7 +82,7 @@ func (c *Client) JobUpdateTx(ctx context.Context, tx pgx.Tx, id int64, params *J
 }
 
 func (c *Client) update(ctx context.Context, db store.DB, id int64, change store.Change) (*rivertype.JobRow, int32, error) {
-	run, err := c.store.Change(ctx, db, id, change, c.actor(ctx))
+	run, err := c.store.Change(ctx, db, id, change, c.AuditedActor(ctx))
 	if err != nil {
 		return nil, 0, err
 	}
