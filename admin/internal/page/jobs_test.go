@@ -332,8 +332,12 @@ func TestLogSearchFindsEachLineOnce(t *testing.T) {
 	crossing := func(name string) { want = append(want, "needle "+name+".") }
 	positions := map[string]int{}
 	for i, chunk := range []struct{ stream, text string }{
-		{"o", lines("first", 650) + "nee"}, {"e", lines("other", 300) + "need"}, {"o", "dle over-out.\n" + lines("second", 150)}, {"o", lines("third", 60) + "needle "},
-		{"e", "le over-err.\n"}, {"o", "over-end.\n" + lines("many", 2100) + "needle open."},
+		{"o", lines("first", 650) + "nee"},
+		{"e", lines("other", 300) + "need"},
+		{"o", "dle over-out.\n" + lines("second", 150)},
+		{"o", lines("third", 60) + "needle "},
+		{"e", "le over-err.\n"},
+		{"o", "over-end.\n" + lines("many", 2100) + "needle open."},
 	} {
 		s.Exec(`INSERT INTO pelton.job_log (id, job_id, run, stream, pos, at, data)
 			SELECT pelton.id_at(now() - interval '1 hour') + $1::integer, id, 1, $2, $3::integer, now() - interval '1 hour', convert_to($4, 'UTF8') FROM pelton.job`,
