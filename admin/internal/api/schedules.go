@@ -144,7 +144,7 @@ type schedulesPutInput struct {
 	SchedulePath
 
 	IfMatch string `header:"If-Match" pattern:"^\"[0-9]{1,9}\"$" doc:"only if this is its ETag: that of its version, as \"7\""`
-	Body periodic.Schedule
+	Body    periodic.Schedule
 }
 
 func (s *server) schedulesPut(ctx context.Context, in *schedulesPutInput) (*tagged[periodic.PutResult], error) {
