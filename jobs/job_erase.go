@@ -51,7 +51,7 @@ func (c *Client) JobEraseTx(ctx context.Context, tx pgx.Tx, id int64) (done *Era
 }
 
 func (c *Client) erase(ctx context.Context, db store.DB, id int64) (*Erased, error) {
-	answer, err := c.store.Erase(ctx, db, id, c.actor(ctx))
+	answer, err := c.store.Erase(ctx, db, id, c.AuditedActor(ctx))
 	if err != nil {
 		return nil, err
 	}

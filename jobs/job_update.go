@@ -87,7 +87,7 @@ func (c *Client) JobUpdateTx(ctx context.Context, tx pgx.Tx, id int64, params *J
 
 func (c *Client) update(ctx context.Context, db store.DB, id int64, change store.Change, params *JobUpdateParams) (*rivertype.JobRow, int32, error) {
 	if params != nil && params.If != nil {
-		if _, err := c.store.Change(ctx, db, id, store.Change{}, c.actor(ctx)); err != nil { // one that changes nothing takes the locks
+		if _, err := c.store.Change(ctx, db, id, store.Change{}, c.AuditedActor(ctx)); err != nil { // one that changes nothing takes the locks
 			return nil, 0, err
 		}
 		job, err := c.store.JobRow(ctx, db, id)
@@ -98,7 +98,7 @@ func (c *Client) update(ctx context.Context, db store.DB, id int64, change store
 			return nil, 0, err
 		}
 	}
-	run, err := c.store.Change(ctx, db, id, change, c.actor(ctx))
+	run, err := c.store.Change(ctx, db, id, change, c.AuditedActor(ctx))
 	if err != nil {
 		return nil, 0, err
 	}
