@@ -63,14 +63,6 @@ type SchedulePath struct {
 	Name string `path:"name" minLength:"1" maxLength:"200" doc:"of the schedule, a / in it written as %2F"`
 }
 
-// projectOf is the project that a schedule belongs to; "" if to none.
-func projectOf(s *periodic.Schedule) string {
-	if s.Flow == nil {
-		return ""
-	}
-	return s.Flow.Project
-}
-
 // schedule finds a schedule that the actor has a role for. To others it is as if there were none.
 func (s *server) schedule(ctx context.Context, name string, role access.Role) (*periodic.Entry, error) {
 	actor, _ := access.FromContext(ctx)
@@ -79,12 +71,12 @@ func (s *server) schedule(ctx context.Context, name string, role access.Role) (*
 	}
 	e, err := s.Schedules.Get(ctx, name)
 	switch {
-	case err == nil && !actor.May(access.Viewer, projectOf(&e.Schedule)), errors.Is(err, periodic.ErrNotFound) && !actor.May(access.Viewer, ""):
+	case err == nil && !actor.May(access.Viewer, e.Project()), errors.Is(err, periodic.ErrNotFound) && !actor.May(access.Viewer, ""):
 		return nil, newProblem("not-found", "there is no schedule %q that you may see", name) // without what may have been meant
 	case err != nil:
 		return nil, err
 	}
-	return e, access.Check(ctx, role, projectOf(&e.Schedule))
+	return e, access.Check(ctx, role, e.Project())
 }
 
 type schedulesListInput struct {
@@ -142,7 +134,7 @@ type schedulesPutInput struct {
 }
 
 func (s *server) schedulesPut(ctx context.Context, in *schedulesPutInput) (*answer[periodic.PutResult], error) {
-	if err := access.Check(ctx, access.Admin, projectOf(&in.Body)); err != nil {
+	if err := access.Check(ctx, access.Admin, in.Body.Project()); err != nil {
 		return nil, err
 	}
 	if in.Body.Name != in.Name {
@@ -173,7 +165,7 @@ func (s *server) mayPut(ctx context.Context, name string) (there bool, err error
 	if err != nil {
 		return false, err
 	}
-	project := projectOf(&e.Schedule)
+	project := e.Project()
 	if actor, _ := access.FromContext(ctx); !actor.May(access.Viewer, project) {
 		return true, taken(name)
 	}
