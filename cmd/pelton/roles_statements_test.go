@@ -171,7 +171,8 @@ func TestRightsThatStatementsAskFor(t *testing.T) {
 			// pelton.erase_job blanks what has ended, which there is nothing of here: TestRolesTogether erases as this role.
 			"UPDATE ON job": "erase", "UPDATE ON job_attempt": "erase", "DELETE ON job_log": "erase", "UPDATE (before) ON audit": "erase",
 			"UPDATE (after) ON audit": "erase", "UPDATE (outputs) ON flow_node": "erase", "UPDATE (reason) ON flow_node": "erase",
-			"UPDATE (item) ON flow_node": "erase", "UPDATE (output) ON flow_report": "erase", "UPDATE (error) ON flow_report": "erase",
+			"UPDATE (item) ON flow_node": "erase", "UPDATE (text) ON alert_state": "erase",
+			"UPDATE (evaluated_at) ON alert_turn": "erase", "UPDATE (output) ON flow_report": "erase", "UPDATE (error) ON flow_report": "erase",
 		}},
 	} {
 		t.Run(role, func(t *testing.T) {
