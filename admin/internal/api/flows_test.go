@@ -95,7 +95,8 @@ func TestFlowsFromPushToKill(t *testing.T) {
 	}
 	for _, path := range []string{at + "/graph", "/api/v1/projects/sales/flows/etl/graph?version=1"} {
 		r := s.ask(s.tokens[access.Viewer], "GET", path, nil)
-		if r.status != http.StatusOK || r.header.Get("Content-Type") != "image/svg+xml" || !bytes.Contains(r.body, []byte("<svg")) {
+		if r.status != http.StatusOK || r.header.Get("Content-Type") != "image/svg+xml" || !bytes.Contains(r.body, []byte("<svg")) ||
+			r.header.Get("Content-Security-Policy") != "default-src 'none'" {
 			t.Errorf("%s: %d %s", path, r.status, r.header)
 		}
 	}

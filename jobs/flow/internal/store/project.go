@@ -76,7 +76,11 @@ func (s *Store) Push(ctx context.Context, p Push) (v Version, err error) {
 		if err := s.insertFlows(ctx, tx, v.ID, p.Graphs.Flows); err != nil {
 			return err
 		}
-		return s.Audit(ctx, tx, p.Audited, "flow.push", "project "+p.Project, nil, map[string]any{"version": v.No})
+		var before any
+		if v.No > 1 {
+			before = map[string]any{"version": v.No - 1}
+		}
+		return s.Audit(ctx, tx, p.Audited, "flow.push", "project "+p.Project, before, map[string]any{"version": v.No})
 	})
 	if err != nil {
 		return Version{}, fmt.Errorf("push project %q: %w", p.Project, err)
