@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/peltonq/pelton/internal/pgtest"
 	"github.com/peltonq/pelton/loadtest"
@@ -73,7 +74,9 @@ func TestPagesServerDiesWithItsOwner(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells a child that its owner has died")
 	}
-	p := launch(t, []string{asOwner + "=" + schematest.DSN(t)})
+	p := prepare(t, []string{asOwner + "=" + schematest.DSN(t)})
+	p.cmd.WaitDelay = time.Second // a server that lives on keeps its output open
+	p.start()
 	var address string
 	pgtest.Eventually(t, patience, func() bool {
 		line, _, whole := strings.Cut(p.out.String(), "\n")
