@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,12 +21,26 @@ func WithActor(ctx context.Context, name string) context.Context {
 }
 
 // Actor is who asks, as it is written into the audit table.
-func (c *Client) Actor(ctx context.Context) string { return c.actor(ctx) }
-
-func (c *Client) actor(ctx context.Context) string {
+func (c *Client) Actor(ctx context.Context) string {
 	name, _ := ctx.Value(actorKey{}).(string)
 	return cmp.Or(name, c.config.ID)
 }
+
+type tokenKey struct{}
+
+// WithToken says which API token is used for what is done with this context. It is written into the audit table beside the actor.
+func WithToken(ctx context.Context, id int64, name string) context.Context {
+	return context.WithValue(ctx, tokenKey{}, fmt.Sprintf("\t%d\t%s", id, name))
+}
+
+// Audited is an actor as the SQL functions that write the audit table take it: with the context's API token behind, if there is one.
+func Audited(ctx context.Context, actor string) string {
+	token, _ := ctx.Value(tokenKey{}).(string)
+	return actor + token
+}
+
+// AuditedActor is who asks, as Audited.
+func (c *Client) AuditedActor(ctx context.Context) string { return Audited(ctx, c.Actor(ctx)) }
 
 // operateLimits are those of a transaction that an operator waits for.
 var operateLimits = store.Limits{Lock: 5 * time.Second}

@@ -82,7 +82,7 @@ func (c *Client) AuditInsertTx(ctx context.Context, tx pgx.Tx, enqueued Enqueued
 	if enqueued.Jobs == 1 && len(enqueued.IDs) == 1 {
 		target = strconv.FormatInt(enqueued.IDs[0], 10)
 	}
-	return c.store.RecordAudit(ctx, tx, c.actor(ctx), "job.enqueue", target, string(after))
+	return c.store.RecordAudit(ctx, tx, c.AuditedActor(ctx), "job.enqueue", target, string(after))
 }
 
 // AuditMaintenance writes into the audit table which partitions maintenance has dropped and how many rows it has deleted, when the context's actor, a person, asked for
@@ -104,6 +104,6 @@ func (c *Client) AuditMaintenance(ctx context.Context, report schema.Report) err
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTime)
 	defer cancel()
 	return c.operate(ctx, func(db store.DB) error {
-		return c.store.RecordAudit(ctx, db, c.actor(ctx), "partition.maintain", "partitions", string(after))
+		return c.store.RecordAudit(ctx, db, c.AuditedActor(ctx), "partition.maintain", "partitions", string(after))
 	})
 }

@@ -112,7 +112,7 @@ func (c *Client) DeadRedriveTx(ctx context.Context, tx pgx.Tx, id int64) (job *r
 }
 
 func (c *Client) redrive(ctx context.Context, db store.DB, id int64) (*rivertype.JobRow, error) {
-	made, err := c.store.Redrive(ctx, db, id, c.actor(ctx))
+	made, err := c.store.Redrive(ctx, db, id, c.AuditedActor(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (c *Client) DeadRedriveMany(ctx context.Context, filter *DeadFilter, limit 
 		return nil, err
 	}
 	err = c.operate(ctx, func(db store.DB) error {
-		made, err = c.store.RedriveMany(ctx, db, filter.stored(), limit, c.actor(ctx))
+		made, err = c.store.RedriveMany(ctx, db, filter.stored(), limit, c.AuditedActor(ctx))
 		return err
 	})
 	return made, err
@@ -148,7 +148,7 @@ func (c *Client) DeadDiscardTx(ctx context.Context, tx pgx.Tx, id int64) error {
 }
 
 func (c *Client) discard(ctx context.Context, db store.DB, id int64) error {
-	found, err := c.store.Discard(ctx, db, id, c.actor(ctx))
+	found, err := c.store.Discard(ctx, db, id, c.AuditedActor(ctx))
 	if err == nil && !found {
 		err = fmt.Errorf("dead letter %d: %w", id, rivertype.ErrNotFound)
 	}
@@ -161,7 +161,7 @@ func (c *Client) DeadDiscardMany(ctx context.Context, filter *DeadFilter, limit 
 		return nil, err
 	}
 	err = c.operate(ctx, func(db store.DB) error {
-		ids, err = c.store.DiscardMany(ctx, db, filter.stored(), limit, c.actor(ctx))
+		ids, err = c.store.DiscardMany(ctx, db, filter.stored(), limit, c.AuditedActor(ctx))
 		return err
 	})
 	return ids, err

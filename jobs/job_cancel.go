@@ -56,7 +56,7 @@ func (c *Client) JobCancelMany(ctx context.Context, ids []int64) error {
 // cancelTogether cancels jobs in a transaction, and looks once more as JobCancel does.
 func (c *Client) cancelTogether(ctx context.Context, ids []int64) error {
 	for range 2 {
-		err := c.store.Tx(ctx, cancelLimits, func(tx pgx.Tx) error { return c.store.CancelMany(ctx, tx, ids, c.actor(ctx)) })
+		err := c.store.Tx(ctx, cancelLimits, func(tx pgx.Tx) error { return c.store.CancelMany(ctx, tx, ids, c.AuditedActor(ctx)) })
 		if err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (c *Client) JobCancelTx(ctx context.Context, tx pgx.Tx, id int64) (job *riv
 }
 
 func (c *Client) cancel(ctx context.Context, db store.DB, id int64) (*rivertype.JobRow, error) {
-	if _, err := c.store.Cancel(ctx, db, id, c.actor(ctx)); err != nil {
+	if _, err := c.store.Cancel(ctx, db, id, c.AuditedActor(ctx)); err != nil {
 		return nil, err
 	}
 	return c.store.JobRow(ctx, db, id)

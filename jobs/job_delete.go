@@ -37,7 +37,7 @@ func (c *Client) deleteOne(ctx context.Context, db store.DB, id int64) (*riverty
 	if err != nil {
 		return nil, err
 	}
-	states, err := c.store.Delete(ctx, db, []int64{id}, c.actor(ctx))
+	states, err := c.store.Delete(ctx, db, []int64{id}, c.AuditedActor(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (c *Client) deleteMany(ctx context.Context, db store.DB, params *JobDeleteM
 	for i, job := range found.Jobs {
 		ids[i] = job.ID
 	}
-	states, err := c.store.Delete(ctx, db, ids, c.actor(ctx))
+	states, err := c.store.Delete(ctx, db, ids, c.AuditedActor(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ type Erased struct {
 	Nodes       int     `json:"nodes"`        // of a flow's run, whose outputs, reason or item were blanked
 	Runs        int     `json:"runs"`         // of flows, whose parameters were blanked; they cannot be retried
 	Answers     int     `json:"answers"`      // of the API, kept for a day, that held the job
+	Notices     int     `json:"notices"`      // of flows and of alerts, and alerts, that told of it
 	Changed     bool    `json:"changed"`      // false: nothing was left of it
 }
 
@@ -51,7 +52,7 @@ func (c *Client) JobEraseTx(ctx context.Context, tx pgx.Tx, id int64) (done *Era
 }
 
 func (c *Client) erase(ctx context.Context, db store.DB, id int64) (*Erased, error) {
-	answer, err := c.store.Erase(ctx, db, id, c.actor(ctx))
+	answer, err := c.store.Erase(ctx, db, id, c.AuditedActor(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func (c *Client) JobRetryTx(ctx context.Context, tx pgx.Tx, id int64) (job *rive
 }
 
 func (c *Client) retry(ctx context.Context, db store.DB, id int64) (*rivertype.JobRow, error) {
-	_, err := c.store.Retry(ctx, db, id, c.actor(ctx))
+	_, err := c.store.Retry(ctx, db, id, c.AuditedActor(ctx))
 	if held, ok := errors.AsType[*store.KeyHeldError](err); ok {
 		return nil, &UniqueConflictError{JobID: held.JobID, HolderID: held.HolderID}
 	}

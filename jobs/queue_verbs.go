@@ -96,7 +96,7 @@ func (c *Client) pause(ctx context.Context, db store.DB, name string, _ *QueuePa
 	if err := checkQueueOrAll(name); err != nil {
 		return err
 	}
-	return c.store.PauseQueue(ctx, db, name, c.actor(ctx))
+	return c.store.PauseQueue(ctx, db, name, c.AuditedActor(ctx))
 }
 
 // QueueResume ends a pause; AllQueues ends that of every queue. A queue stays paused while all are.
@@ -113,7 +113,7 @@ func (c *Client) resume(ctx context.Context, db store.DB, name string, _ *QueueP
 	if err := checkQueueOrAll(name); err != nil {
 		return err
 	}
-	return c.store.ResumeQueue(ctx, db, name, c.actor(ctx))
+	return c.store.ResumeQueue(ctx, db, name, c.AuditedActor(ctx))
 }
 
 func checkQueueOrAll(name string) error {
@@ -156,7 +156,7 @@ func (c *Client) updateQueue(ctx context.Context, db store.DB, name string, para
 		if err := json.Unmarshal(params.Metadata, &object); err != nil || object == nil {
 			return nil, fmt.Errorf("update queue %q: metadata is not a JSON object", name)
 		}
-		if err := c.store.UpdateQueue(ctx, db, name, params.Metadata, c.actor(ctx)); err != nil {
+		if err := c.store.UpdateQueue(ctx, db, name, params.Metadata, c.AuditedActor(ctx)); err != nil {
 			return nil, err
 		}
 	}

@@ -218,7 +218,7 @@ func (v *verb) place(ctx context.Context, s *held, step plan.Step) error {
 
 // audit records a verb.
 func (v *verb) audit(ctx context.Context, action, name string, before, after any) error {
-	return v.c.store.Audit(ctx, v.tx, v.c.jobs.Actor(ctx), "schedule."+action, "schedule "+name, before, after)
+	return v.c.store.Audit(ctx, v.tx, v.c.jobs.AuditedActor(ctx), "schedule."+action, "schedule "+name, before, after)
 }
 
 // Pause has no more ticks of a schedule run until Resume. Ticks that are due are settled first; runs that were started go on. Pausing one that is paused

@@ -68,6 +68,14 @@ type Schedule struct {
 	Flow *FlowTarget `json:"flow,omitempty"`
 }
 
+// Project is the project that the schedule belongs to, that of its flow; "": none, it enqueues a job.
+func (s *Schedule) Project() string {
+	if s.Flow == nil {
+		return ""
+	}
+	return s.Flow.Project
+}
+
 // JobTarget is a job to enqueue. Its metadata hold the schedule's name and the tick's time: see TickOf.
 type JobTarget struct {
 	Kind        string          `json:"kind"`

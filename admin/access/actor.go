@@ -21,6 +21,8 @@ type Actor struct {
 	User  int64  // 0: no user of the database (local)
 	Token int64  // 0: not by a token
 
+	TokenName string
+
 	grants []Grant
 	cap    *Grant // of a token: at most this
 }
@@ -86,9 +88,13 @@ func (a Actor) Anything() bool {
 
 type actorKey struct{}
 
-// WithActor puts an actor into a context, also as who is named in the audit.
+// WithActor puts an actor into a context, also as who is named in the audit, with the token if it is by one.
 func WithActor(ctx context.Context, a Actor) context.Context {
-	return jobs.WithActor(context.WithValue(ctx, actorKey{}, a), a.Name)
+	ctx = jobs.WithActor(context.WithValue(ctx, actorKey{}, a), a.Name)
+	if a.Token != 0 {
+		ctx = jobs.WithToken(ctx, a.Token, a.TokenName)
+	}
+	return ctx
 }
 
 // FromContext is the actor of a request; false: nobody knows who it is.

@@ -203,13 +203,19 @@ func (g *Guard) startSession(w http.ResponseWriter, r *http.Request, secret stri
 	return nil
 }
 
-// Logout ends the session of a request's cookie, and removes the cookie.
+// Logout ends the session of a request's cookie, and removes the cookie. The error is ErrForbidden (another page may have sent it), or that of the database.
 func (g *Guard) Logout(w http.ResponseWriter, r *http.Request) error {
-	g.setCookie(w, r, sessionCookie, "", 0)
-	if secret := g.sessionOf(r); secret != "" {
-		return g.store.EndSession(r.Context(), secret)
+	secret := g.sessionOf(r)
+	if secret != "" {
+		if err := checkCookieOrigin(r); err != nil {
+			return fmt.Errorf("%w: %w", ErrForbidden, err)
+		}
 	}
-	return nil
+	g.setCookie(w, r, sessionCookie, "", 0)
+	if secret == "" {
+		return nil
+	}
+	return g.store.EndSession(r.Context(), secret)
 }
 
 // LoginOIDC sends a browser to the provider. The form value next says where it goes afterwards.

@@ -279,6 +279,9 @@ func TestRequestsOfOtherPages(t *testing.T) {
 	for _, path := range []string{"/login", "/logout"} {
 		s.want(s.ask(s.browser(), "POST", path, url.Values{"name": {"alice"}, "password": {password}}, "Origin", "https://evil.example"), 403, "another page")
 	}
+	for _, header := range [][]string{nil, {"Sec-Fetch-Site", "cross-site"}, {"Origin", "null"}} { // a logout ends the session, so it needs a page of ours
+		s.want(s.ask(c, "POST", "/logout", nil, header...), 403, "another page")
+	}
 	s.want(s.ask(c, "GET", "/see", nil), 200, "alice")
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/internal/sqlfile"
+	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/schema"
 )
 
@@ -124,7 +125,7 @@ func (s *Store) exec(ctx context.Context, db sqlfile.DB, name string, args ...an
 func (s *Store) audit(ctx context.Context, db sqlfile.DB, by, action, target string, before, after any) error {
 	var actor *string
 	if by != "" {
-		actor = &by
+		actor = new(jobs.Audited(ctx, by))
 	}
 	_, err := s.exec(ctx, db, "audit", actor, action, target, encode(before), encode(after))
 	return err

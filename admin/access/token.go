@@ -156,7 +156,7 @@ func (s *Store) ByToken(ctx context.Context, secret string) (Actor, error) {
 			return Actor{}, err
 		}
 	}
-	return Actor{Name: row.Name, User: row.User, Token: row.ID, grants: row.Roles, cap: &Grant{Project: row.Project, Role: row.Role}}, nil
+	return Actor{Name: row.Name, User: row.User, Token: row.ID, TokenName: row.TokenName, grants: row.Roles, cap: &Grant{Project: row.Project, Role: row.Role}}, nil
 }
 
 // note writes down that something was used.

@@ -1,7 +1,6 @@
 package alert_test
 
 import (
-	"bufio"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -9,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -20,61 +18,10 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/peltonq/pelton/admin/alert"
+	"github.com/peltonq/pelton/internal/mailtest"
 	"github.com/peltonq/pelton/internal/pgtest"
 	"github.com/peltonq/pelton/jobs"
 )
-
-// mailServer speaks as much SMTP as a client needs and sends what it is given to got.
-func mailServer(t *testing.T, got chan<- string) (address string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go serveMail(conn, got)
-		}
-	}()
-	return l.Addr().String()
-}
-
-func serveMail(conn net.Conn, got chan<- string) {
-	defer conn.Close() //nolint:errcheck // a test's
-	say := func(line string) { _, _ = fmt.Fprintf(conn, "%s\r\n", line) }
-	say("220 test")
-	r := bufio.NewReader(conn)
-	var text strings.Builder
-	for {
-		line, err := r.ReadString('\n')
-		if err != nil {
-			return
-		}
-		switch verb := strings.ToUpper(strings.Fields(line + " -")[0]); verb {
-		case "EHLO", "HELO":
-			say("250 test")
-		case "DATA":
-			say("354 go on")
-			for line != ".\r\n" {
-				if line, err = r.ReadString('\n'); err != nil {
-					return
-				}
-				text.WriteString(line)
-			}
-			got <- text.String()
-			say("250 taken")
-		case "QUIT":
-			say("221 bye")
-			return
-		default:
-			text.WriteString(line)
-			say("250 ok")
-		}
-	}
-}
 
 // hook is a webhook that remembers what it got, and refuses as often as it is told.
 type hook struct {
@@ -170,7 +117,7 @@ func TestTestNoticeByMail(t *testing.T) {
 	f := parse(t, `
 name: prod
 channels: {ops: {type: mail, to: [a@example.org, b@example.org], from: pelton@example.org, smtp: "smtp://%s"}}
-`, mailServer(t, got))
+`, mailtest.Serve(t, got))
 	h := newHouse(t, f)
 	h.evaluate()
 	h.sends(f, alert.Environment{}, time.Now)

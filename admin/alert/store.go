@@ -378,7 +378,7 @@ func (s *Store) tx(ctx context.Context, fn func(tx pgx.Tx) error) error {
 }
 
 func (s *Store) audit(ctx context.Context, db sqlfile.DB, by, action, target string, before, after *Mute) error {
-	_, err := sqlfile.Exec(ctx, s.sql, db, "audit", by, action, target, encode(before), encode(after))
+	_, err := sqlfile.Exec(ctx, s.sql, db, "audit", jobs.Audited(ctx, by), action, target, encode(before), encode(after))
 	return err
 }
 

@@ -13,6 +13,7 @@ type AuditEntry struct {
 	ID     int64           `json:"id"`
 	At     time.Time       `json:"at"`
 	Actor  string          `json:"actor"`
+	Token  *AuditToken     `json:"token" doc:"the API token that the actor used; null: none"`
 	Role   string          `json:"role" doc:"of the database"`
 	Action string          `json:"action"`
 	Target string          `json:"target"`
@@ -20,11 +21,20 @@ type AuditEntry struct {
 	After  json.RawMessage `json:"after"`
 }
 
+// AuditToken is an API token.
+type AuditToken struct {
+	ID   int64  `json:"id"`
+	Name string `json:"name"`
+}
+
 // NewAuditEntries shows entries of the audit.
 func NewAuditEntries(entries []jobs.AuditEntry) []AuditEntry {
 	list := make([]AuditEntry, len(entries))
 	for i, e := range entries {
-		list[i] = AuditEntry{e.ID, e.At.UTC(), e.Actor, e.Role, e.Action, e.Target, e.Before, e.After}
+		list[i] = AuditEntry{e.ID, e.At.UTC(), e.Actor, nil, e.Role, e.Action, e.Target, e.Before, e.After}
+		if e.Token.ID != 0 {
+			list[i].Token = &AuditToken{e.Token.ID, e.Token.Name}
+		}
 	}
 	return list
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,8 +35,8 @@ func (a *app) audit() *cobra.Command {
 					return err
 				}
 				rows := document.NewAuditEntries(entries)
-				err = list(a, "ID AT ACTOR ROLE ACTION TARGET BEFORE AFTER", rows, func(e document.AuditEntry) []any {
-					return []any{e.ID, moment(e.At), e.Actor, e.Role, e.Action, e.Target, string(e.Before), string(e.After)}
+				err = list(a, "ID AT ACTOR TOKEN ROLE ACTION TARGET BEFORE AFTER", rows, func(e document.AuditEntry) []any {
+					return []any{e.ID, moment(e.At), e.Actor, usedToken(e.Token), e.Role, e.Action, e.Target, string(e.Before), string(e.After)}
 				})
 				if err == nil && len(rows) == params.Limit {
 					a.mayBeMore("before", rows[len(rows)-1].ID)
@@ -53,6 +54,14 @@ func (a *app) audit() *cobra.Command {
 	f.Int64Var(&params.Before, "before", 0, "continue a list: only entries with smaller `ID`s")
 	f.IntVar(&params.Limit, "limit", params.Limit, "at most so many, 1 to 10,000")
 	return parent(&cobra.Command{Use: "audit", Short: "See who changed what", GroupID: groupOperate}, listing)
+}
+
+// usedToken is an API token in a cell: its number, and its name behind.
+func usedToken(t *document.AuditToken) string {
+	if t == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d %s", t.ID, t.Name)
 }
 
 func (a *app) executor() *cobra.Command {

@@ -128,7 +128,7 @@ func (c *Client) ask(ctx context.Context, run int64, action string, when phase, 
 				return err
 			}
 		}
-		return c.store.Audit(ctx, tx, c.jobs.Actor(ctx), "flow."+action, runTarget(run),
+		return c.store.Audit(ctx, tx, c.jobs.AuditedActor(ctx), "flow."+action, runTarget(run),
 			map[string]any{"status": r.Status}, map[string]any{"nodes": paths})
 	})
 	if err != nil {

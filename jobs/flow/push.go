@@ -134,7 +134,7 @@ func (c *Client) pushBundle(ctx context.Context, name string, b *bundle.Bundle, 
 	if !keep {
 		return report, nil
 	}
-	push := store.Push{Project: name, By: c.jobs.Actor(ctx), Graphs: p, Notes: notes}
+	push := store.Push{Project: name, By: c.jobs.Actor(ctx), Audited: c.jobs.AuditedActor(ctx), Graphs: p, Notes: notes}
 	files := make(map[string]*bundle.File, len(b.Files))
 	for i := range b.Files {
 		f := &b.Files[i]
@@ -194,7 +194,7 @@ func (c *Client) PushFlows(ctx context.Context, name string, flows ...*Flow) (*P
 	}
 	c.mapTypes(p)
 	report.describe(p)
-	return c.keep(ctx, store.Push{Project: name, By: c.jobs.Actor(ctx), Graphs: p}, report)
+	return c.keep(ctx, store.Push{Project: name, By: c.jobs.Actor(ctx), Audited: c.jobs.AuditedActor(ctx), Graphs: p}, report)
 }
 
 // mapTypes gives nodes of mapped types their commands, so that a version keeps those of its push.

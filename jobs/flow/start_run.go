@@ -118,7 +118,7 @@ func (c *Client) runTx(ctx context.Context, tx pgx.Tx, p RunParams) (int64, erro
 	if err := c.begin(ctx, tx, run, at); err != nil {
 		return 0, err
 	}
-	return run, c.store.Audit(ctx, tx, r.By, "flow.run", runTarget(run), nil, map[string]any{
+	return run, c.store.Audit(ctx, tx, c.jobs.AuditedActor(ctx), "flow.run", runTarget(run), nil, map[string]any{
 		"project": p.Project, "flow": p.Flow, "version": version.No, "options": o,
 	})
 }

@@ -164,9 +164,6 @@ func (p *Page) showUser(w http.ResponseWriter, r *http.Request) error {
 
 // findUser is the user that the path names.
 func (p *Page) findUser(ctx context.Context, r *http.Request) (access.User, error) {
-	if err := storable(r.PathValue("name")); err != nil {
-		return access.User{}, err
-	}
 	return p.config.Access.User(ctx, r.PathValue("name"))
 }
 
@@ -269,9 +266,6 @@ type tokenLine struct {
 func (p *Page) showTokens(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	shown := tokensPage{User: strings.TrimSpace(query.Get("user")), All: query.Get("all") != ""}
-	if err := storable(shown.User); err != nil {
-		return err
-	}
 	ctx, cancel := p.limit(r.Context())
 	defer cancel()
 	tokens, err := p.config.Access.TokenList(ctx, shown.User)

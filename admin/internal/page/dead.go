@@ -52,9 +52,6 @@ func parseDeadFilter(values url.Values) (f deadFilter, err error) {
 	default:
 		return f, badInput("reason: %q is not exhausted, poison or conflict", f.Reason)
 	}
-	if err := storable(f.Raw["kind"], f.Raw["queue"]); err != nil {
-		return f, err
-	}
 	now := time.Now()
 	if f.Since, err = parseMoment("since", f.Raw["since"], now); err != nil {
 		return f, err

@@ -82,6 +82,9 @@ func (p *Page) find(r *http.Request, path string) (part, error) {
 	asked := r.WithContext(context.WithValue(r.Context(), openedKey{}, found))
 	asked.URL, asked.Method, asked.RequestURI = u, http.MethodGet, path
 	asked.Form, asked.PostForm = nil, nil
+	if err := checkAddress(asked); err != nil {
+		return part{}, err
+	}
 	p.parts.ServeHTTP(discard{}, asked)
 	return found.part, found.err
 }

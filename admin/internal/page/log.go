@@ -1,7 +1,6 @@
 package page
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,10 +26,6 @@ const (
 	// followPause is the longest time between two looks at a log that is followed: a look is one or two short reads by a primary key. With the writer's
 	// quarter of a second a line is shown within half a second.
 	followPause = 150 * time.Millisecond
-	// logMatches is how many lines a search shows.
-	logMatches = 200
-	// logSearchTime is how long a log is searched at once.
-	logSearchTime = time.Second
 	// backChunks bounds how many chunks a page may have, where they are tiny.
 	backChunks = 2000
 )
@@ -271,6 +266,7 @@ type logPage struct {
 	Matches        []logMatch
 	Searched       bool
 	Further        string // where the search goes on
+	Left           int    // further lines that are not shown
 	Head, Tail     string
 	Previous, Next string
 	Download       string
@@ -321,6 +317,10 @@ func (p *Page) showChosenLog(w http.ResponseWriter, r *http.Request, c logChoice
 	if err != nil {
 		return err
 	}
+	seen, err := chunkID(query, "seen")
+	if err != nil {
+		return err
+	}
 	before, err := chunkID(query, "before")
 	if err != nil {
 		return err
@@ -338,7 +338,7 @@ func (p *Page) showChosenLog(w http.ResponseWriter, r *http.Request, c logChoice
 		}
 		switch {
 		case v.Query != "":
-			return p.searchLog(ctx, tx, &v, after)
+			return p.searchLog(ctx, tx, &v, after, seen)
 		case query.Has("after") || !jump.IsZero():
 			v.logView, err = p.logPart(ctx, tx, c, joblog.Options{After: after}, logBytes)
 			v.Before = after > 0
@@ -377,90 +377,6 @@ func chunkID(query url.Values, name string) (int64, error) {
 		return 0, badInput("%s: %q is no place in a log", name, text)
 	}
 	return id, nil
-}
-
-// logMatch is a line of a log that was searched for.
-type logMatch struct {
-	At    time.Time
-	Where string // the page of the log that begins with it
-	Text  string
-}
-
-// matchShown is how much of a line is shown.
-const matchShown = 500
-
-// searchLog looks for lines that hold a text, in small letters or capitals, until it has found enough or the time is up.
-func (p *Page) searchLog(ctx context.Context, tx pgx.Tx, v *logPage, after int64) error {
-	v.Searched = true
-	wanted := []byte(strings.ToLower(v.Query))
-	lines := map[byte]*lineBuffer{}
-	began, last := time.Now(), int64(0)
-	for chunk, err := range v.read(ctx, p, tx, joblog.Options{After: after}) {
-		if err != nil {
-			return err
-		}
-		if len(v.Matches) >= logMatches || last != 0 && time.Since(began) > logSearchTime {
-			v.Further = v.address("", "q", v.Query, "after", strconv.FormatInt(last, 10))
-			return nil
-		}
-		last = chunk.ID
-		b := lines[chunk.Stream]
-		if b == nil || chunk.Skipped > 0 {
-			b = &lineBuffer{decoder: decoder{charset: v.Charset}}
-			lines[chunk.Stream] = b
-		}
-		b.add(chunk, func(line []byte, from int64) { v.match(line, from, chunk.At, wanted) })
-	}
-	for _, b := range lines {
-		b.rest(func(line []byte, from int64) { v.match(line, from, b.at, wanted) })
-	}
-	return nil
-}
-
-func (v *logPage) match(line []byte, from int64, at time.Time, wanted []byte) {
-	if len(v.Matches) > 2*logMatches || !bytes.Contains(bytes.ToLower(line), wanted) {
-		return
-	}
-	text := strings.ToValidUTF8(string(colours.ReplaceAll(line[:min(len(line), matchShown)], nil)), "\uFFFD")
-	v.Matches = append(v.Matches, logMatch{At: at, Where: v.address("", "after", strconv.FormatInt(from-1, 10)), Text: text})
-}
-
-// lineBuffer cuts the chunks of a stream into lines. A line is at most as long as some chunks.
-type lineBuffer struct {
-	decoder decoder
-	open    []byte // a line whose end has not come yet
-	from    int64  // the chunk it began in
-	at      time.Time
-}
-
-// longestLine is where a line is cut.
-const longestLine = 256 << 10
-
-func (b *lineBuffer) add(c joblog.Chunk, line func(text []byte, from int64)) {
-	b.at = c.At
-	text := b.decoder.decode(c.Data, c.Pos)
-	for {
-		part, rest, ends := bytes.Cut(text, []byte("\n"))
-		if len(b.open) == 0 {
-			b.from = c.ID
-		}
-		if !ends && len(b.open)+len(part) < longestLine {
-			b.open = append(b.open, part...)
-			return
-		}
-		line(append(b.open, part...), b.from)
-		b.open = b.open[:0]
-		if !ends {
-			return
-		}
-		text = rest
-	}
-}
-
-func (b *lineBuffer) rest(line func(text []byte, from int64)) {
-	if len(b.open) > 0 {
-		line(b.open, b.from)
-	}
 }
 
 // followLog streams what a run prints from now on.

@@ -74,3 +74,34 @@ func TestOddAddresses(t *testing.T) {
 		}
 	}
 }
+
+// A stream's inner addresses are held to the same as its own: bytes that no database can hold are refused before anything is opened.
+func TestOddLiveParts(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{})
+	pushFlow(t, s, "1")
+	put(t, s, nightly("1"))
+	admin := s.As("admin")
+	admin.WantPost(303, "/flows/1/daily/run", nil)
+	admin.Client.Timeout = pagetest.Patience / 2 // a stream that is opened ends the test
+	parts := 0
+	for _, pattern := range page.Patterns() {
+		path, live := strings.CutPrefix(pattern, "GET /live/")
+		if !live {
+			continue
+		}
+		parts++
+		for _, odd := range []string{"%00", "%ff", "%zz"} {
+			asked := []string{wildcard.ReplaceAllString(path, "1") + "?q=" + odd}
+			if wildcard.MatchString(path) {
+				asked = append(asked, wildcard.ReplaceAllString(path, odd))
+			}
+			for _, part := range asked {
+				admin.Want(400, "/live?part="+url.QueryEscape("/live/"+part))
+			}
+		}
+	}
+	if parts < 6 {
+		t.Errorf("%d parts were tried", parts)
+	}
+}

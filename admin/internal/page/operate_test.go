@@ -136,7 +136,12 @@ func TestAudit(t *testing.T) {
 	s.Exec(`INSERT INTO pelton.audit (actor, action, target, before, after)
 		SELECT 'mallory', 'job.update', '4711', json_build_object('queue', t), json_build_object('queue', 'b', 'new', t) FROM (SELECT '` + strings.ReplaceAll(evil, "'", "''") + `'::text AS t) e`)
 	s.Exec(`INSERT INTO pelton.audit (actor, action, target) SELECT 'many', 'queue.resume', 'q' || n FROM generate_series(1, 150) n`)
+	s.Exec(`INSERT INTO pelton.audit (actor, token, token_name, action, target) VALUES ('ann', 17, '` + strings.ReplaceAll(evil, "'", "''") + `', 'queue.pause', 'x')`)
 	viewer := s.As("viewer")
+	checkEscaped(t, "a token", viewer.Want(200, "/audit?actor=ann", "by token 17"))
+	if a := viewer.Want(200, "/audit?actor=mallory"); strings.Contains(a.Body, "by token") {
+		t.Error("what was done without a token is said to be done by one")
+	}
 	checkEscaped(t, "the audit", viewer.Want(200, "/audit?actor=mallory", "queue:", "&rarr;", `href="/jobs/4711"`))
 	viewer.Want(200, "/audit?action=queue.pause&since=1h", "operator", "mail")
 	if a := viewer.Want(200, "/audit?target="+url.QueryEscape("' OR 1=1 --"), "that fits"); strings.Contains(a.Body, "mallory") {

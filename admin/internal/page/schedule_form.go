@@ -123,7 +123,7 @@ func (p *Page) sendScheduleForm(w http.ResponseWriter, r *http.Request) error {
 		}
 		s.Name, s.Phase = old.Name, old.Phase
 	}
-	if err := access.Check(r.Context(), access.Admin, scheduleProject(&s)); err != nil {
+	if err := access.Check(r.Context(), access.Admin, s.Project()); err != nil {
 		return err
 	}
 	if len(f.Faults) == 0 {

@@ -60,19 +60,8 @@ const (
 // schedulePath is where a schedule is shown.
 func schedulePath(name string) string { return "/schedules/" + url.PathEscape(name) }
 
-// scheduleProject is the project that a schedule belongs to; "" if to none.
-func scheduleProject(s *periodic.Schedule) string {
-	if s.Flow == nil {
-		return ""
-	}
-	return s.Flow.Project
-}
-
 // schedule finds a schedule that the actor has a role for. To who may not see it, it is as if there were none.
 func (p *Page) schedule(ctx context.Context, name string, role access.Role) (*periodic.Entry, error) {
-	if err := storable(name); err != nil {
-		return nil, err
-	}
 	limited, cancel := p.limit(ctx)
 	defer cancel()
 	e, err := p.config.Schedules.Get(limited, name)
@@ -84,10 +73,10 @@ func (p *Page) schedule(ctx context.Context, name string, role access.Role) (*pe
 		return nil, notFound("there is no schedule %q", name)
 	case err != nil:
 		return nil, err
-	case !actor(ctx).May(access.Viewer, scheduleProject(&e.Schedule)):
+	case !actor(ctx).May(access.Viewer, e.Project()):
 		return nil, notFound("there is no schedule %q", name)
 	}
-	return e, access.Check(ctx, role, scheduleProject(&e.Schedule))
+	return e, access.Check(ctx, role, e.Project())
 }
 
 // scheduleFault is what is shown of an error of a schedule's verb.
@@ -143,9 +132,6 @@ func (p *Page) showSchedules(w http.ResponseWriter, r *http.Request) error {
 	params := periodic.ListParams{
 		Prefix: strings.TrimSpace(query.Get("prefix")), Kind: strings.TrimSpace(query.Get("kind")), Flow: strings.TrimSpace(query.Get("flow")),
 		After: query.Get("after"), Limit: schedulesShown + 1,
-	}
-	if err := storable(params.Prefix, params.Kind, params.Flow, params.After); err != nil {
-		return err
 	}
 	switch state := query.Get("state"); state {
 	case "paused", "active":
@@ -333,7 +319,7 @@ func (p *Page) showSchedule(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	shown := schedulePage{Project: scheduleProject(&e.Schedule), Raw: map[string]string{}, Spec: e.Schedule}
+	shown := schedulePage{Project: e.Project(), Raw: map[string]string{}, Spec: e.Schedule}
 	query := r.URL.Query()
 	for name := range query {
 		shown.Raw[name] = query.Get(name)

@@ -274,7 +274,7 @@ func (c *Client) tx(ctx context.Context, fn func(tx pgx.Tx) error) error {
 type fields map[string]any
 
 func (c *Client) audit(ctx context.Context, db sqlfile.DB, action, target string, before, after any) error {
-	_, err := sqlfile.Exec(ctx, c.sql, db, "audit", c.jobs.Actor(ctx), action, target, encode(before), encode(after))
+	_, err := sqlfile.Exec(ctx, c.sql, db, "audit", c.jobs.AuditedActor(ctx), action, target, encode(before), encode(after))
 	return err
 }
 

@@ -42,11 +42,18 @@ type AuditEntry struct {
 	ID     int64
 	At     time.Time
 	Actor  string // empty: plain SQL
+	Token  AuditToken
 	Role   string // of the database
 	Action string // job.cancel, queue.pause, dead.redrive, ...
 	Target string // job id, queue name, ...
 	Before []byte // JSON; nil: nothing
 	After  []byte
+}
+
+// AuditToken is the API token that an actor has used. Its ID is 0 if there was none.
+type AuditToken struct {
+	ID   int64
+	Name string
 }
 
 // AuditFilter says which entries are meant. Zero fields filter nothing.
@@ -73,7 +80,7 @@ func (s *Store) ListAudit(ctx context.Context, db DB, f AuditFilter, limit, byte
 
 func scanAuditEntry(row pgx.CollectableRow) (e AuditEntry, err error) {
 	var before, after *string
-	err = row.Scan(&e.ID, &e.At, &e.Actor, &e.Role, &e.Action, &e.Target, &before, &after)
+	err = row.Scan(&e.ID, &e.At, &e.Actor, &e.Token.ID, &e.Token.Name, &e.Role, &e.Action, &e.Target, &before, &after)
 	if before != nil {
 		e.Before = []byte(*before)
 	}

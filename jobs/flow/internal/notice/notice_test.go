@@ -1,11 +1,8 @@
 package notice_test
 
 import (
-	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,67 +11,14 @@ import (
 
 	"github.com/riverqueue/river"
 
+	"github.com/peltonq/pelton/internal/mailtest"
 	"github.com/peltonq/pelton/jobs/flow/internal/notice"
 )
-
-// mailServer speaks as much SMTP as a client needs and sends what it is given to got.
-func mailServer(t *testing.T, got chan<- string) (address string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go serveMail(conn, got)
-		}
-	}()
-	return l.Addr().String()
-}
-
-func serveMail(conn net.Conn, got chan<- string) {
-	defer conn.Close() //nolint:errcheck // a test's
-	say := func(line string) { _, _ = fmt.Fprintf(conn, "%s\r\n", line) }
-	say("220 test")
-	r := bufio.NewReader(conn)
-	var text strings.Builder
-	for {
-		line, err := r.ReadString('\n')
-		if err != nil {
-			return
-		}
-		switch verb := strings.ToUpper(strings.Fields(line + " -")[0]); verb {
-		case "EHLO", "HELO":
-			say("250 test")
-		case "DATA":
-			say("354 go on")
-			for line != ".\r\n" {
-				if line, err = r.ReadString('\n'); err != nil {
-					return
-				}
-				text.WriteString(line)
-			}
-			got <- text.String()
-			say("250 taken")
-		case "QUIT":
-			say("221 bye")
-			return
-		default:
-			text.WriteString(line)
-			say("250 ok")
-		}
-	}
-}
 
 func TestNoticeByMail(t *testing.T) {
 	t.Parallel()
 	got := make(chan string, 1)
-	w, err := notice.NewWorker(notice.Config{SMTP: "smtp://" + mailServer(t, got), From: "pelton@example.org"})
+	w, err := notice.NewWorker(notice.Config{SMTP: "smtp://" + mailtest.Serve(t, got), From: "pelton@example.org"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ type File struct {
 type Push struct {
 	Project string
 	By      string
+	Audited string // who the audit names
 	Graphs  *graph.Project
 	Notes   []graph.Note
 	Files   []File
@@ -75,7 +76,7 @@ func (s *Store) Push(ctx context.Context, p Push) (v Version, err error) {
 		if err := s.insertFlows(ctx, tx, v.ID, p.Graphs.Flows); err != nil {
 			return err
 		}
-		return s.Audit(ctx, tx, p.By, "flow.push", "project "+p.Project, nil, map[string]any{"version": v.No})
+		return s.Audit(ctx, tx, p.Audited, "flow.push", "project "+p.Project, nil, map[string]any{"version": v.No})
 	})
 	if err != nil {
 		return Version{}, fmt.Errorf("push project %q: %w", p.Project, err)
