@@ -40,7 +40,7 @@ type partitionTable struct {
 	Name     string
 	Keep     time.Duration // retention
 	Until    time.Duration // ids fall into partitions made ahead for so long; math.MaxInt64: no end
-	Rows     int64         // by the planner's estimate, of those that have one
+	Rows     int64         // by the planner's estimate, of those that have one; -1: none has
 	Bytes    int64
 	Lines    []partitionLine // in use, the oldest first
 	Ahead    []partitionLine // their time has yet to come
@@ -83,7 +83,7 @@ func (p *Page) showPartitions(w http.ResponseWriter, r *http.Request) error {
 func partitionsOf(keeper *schema.Keeper, all []schema.Partition, ahead []schema.Ahead, now time.Time) partitionsPage {
 	shown, tables := partitionsPage{}, map[string]*partitionTable{}
 	for _, a := range ahead {
-		t := &partitionTable{Name: a.Table, Keep: keeper.Retention(a.Table), Until: a.Until}
+		t := &partitionTable{Name: a.Table, Keep: keeper.Retention(a.Table), Until: a.Until, Rows: -1}
 		if a.Until < 0 {
 			t.warn("Rows go into the open-ended partition, since no others were made in time. It is given an end by the next maintenance.")
 		} else if a.Until < aheadLow {
@@ -105,7 +105,9 @@ func partitionsOf(keeper *schema.Keeper, all []schema.Partition, ahead []schema.
 			t.warn("%s should have been dropped at %s: too many of its jobs must be kept, somebody holds a lock, or no server keeps the partitions.",
 				one.Name, line.DropAt.Format("2006-01-02 15:04"))
 		}
-		t.Rows += max(0, one.Rows)
+		if one.Rows >= 0 {
+			t.Rows = max(0, t.Rows) + one.Rows
+		}
 		t.Bytes += one.Bytes
 		if one.State == schema.PartitionAhead {
 			t.Ahead = append(t.Ahead, line)
