@@ -23,6 +23,7 @@ type Erased struct {
 	Nodes       int     `json:"nodes"`        // of a flow's run, whose outputs, reason or item were blanked
 	Runs        int     `json:"runs"`         // of flows, whose parameters were blanked; they cannot be retried
 	Answers     int     `json:"answers"`      // of the API, kept for a day, that held the job
+	Notices     int     `json:"notices"`      // of flows and of alerts, and alerts, that told of it
 	Changed     bool    `json:"changed"`      // false: nothing was left of it
 }
 

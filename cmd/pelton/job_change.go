@@ -141,6 +141,7 @@ func erasedText(done *jobs.Erased) string {
 		{done.Nodes, "nodes of flows"},
 		{done.Runs, "runs of flows, which cannot be retried"},
 		{done.Answers, "answers of the API"},
+		{done.Notices, "alerts and notices"},
 	} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))

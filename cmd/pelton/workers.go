@@ -51,11 +51,15 @@ func (noopArgs) Kind() string { return "noop" }
 // ownTrace is what the environment says of this program's own trace, and how it opens its collector. Programs get the trace of their run.
 var ownTrace = []string{"TRACEPARENT", "TRACESTATE", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"}
 
-// withoutSecrets drops from an environment what opens Pelton's own database or the mail server: the programs of jobs are other people's.
+// ownSecrets open Pelton's own database, its mail server, its secrets or its login.
+var ownSecrets = []string{
+	"DATABASE_URL", "PELTON_MIGRATE_DATABASE_URL", "PGPASSWORD", "PGPASSFILE", "PELTON_SMTP_URL", "PELTON_SECRET_KEY_FILE", oidcSecretVariable,
+}
+
+// withoutSecrets drops from an environment what is this program's own: the programs of jobs are other people's.
 func withoutSecrets(environ []string) []string {
 	return slices.DeleteFunc(environ, func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return name == "DATABASE_URL" || name == "PELTON_MIGRATE_DATABASE_URL" || name == "PGPASSWORD" || name == "PGPASSFILE" ||
-			name == "PELTON_SMTP_URL" || name == "PELTON_SECRET_KEY_FILE" || slices.Contains(ownTrace, name)
+		return slices.Contains(ownSecrets, name) || slices.Contains(ownTrace, name)
 	})
 }

@@ -35,10 +35,18 @@ nodes:
         for_each: ["${who}"]
   - name: bad
     type: test
+  - name: cond
+    type: noop
+    condition: all_done && ${hold:who} == "y"
+    dependsOn: [hold]
+  - name: last
+    type: noop
+    condition: all_done
+    dependsOn: [cond]
   - name: hold
     type: test
 `))
-	run := h.start("f", flow.Options{Params: map[string]string{"who": marker}, NodeParams: map[string]map[string]string{"bad": {"more": marker}}})
+	run := h.start("f", flow.Options{Notify: flow.Notify{Failure: []string{"http://127.0.0.1:9/hook"}, FirstFailure: []string{"http://127.0.0.1:9/first"}}, Params: map[string]string{"who": marker}, NodeParams: map[string]map[string]string{"bad": {"more": marker}}})
 	h.eventually(run, "outer:each", "SUCCEEDED")
 	h.eventually(run, "bad", "FAILED")
 	r, err := h.flows.Get(t.Context(), run)
@@ -65,14 +73,24 @@ nodes:
 			ids = append(ids, *n.JobID) // the run's parameters are in its args too
 		}
 	}
-	nodes, runs := 0, 0
+	told, quoted := 0, false // what quotes it: notices, and the reason of a condition
+	for _, row := range schematest.Find(t, h.pool, marker) {
+		if strings.HasPrefix(row, "job: ") && strings.Contains(row, "flow_notify") {
+			told++
+		}
+		quoted = quoted || strings.HasPrefix(row, "flow_node: ") && strings.Contains(row, ",cond,")
+	}
+	if told != 2 || !quoted {
+		t.Fatalf("%d notices tell of it, a condition does: %v", told, quoted)
+	}
+	nodes, runs, notices := 0, 0, 0
 	for _, id := range ids {
 		done, err := h.jobs.JobErase(t.Context(), id)
 		must(t, err)
-		nodes, runs = nodes+done.Nodes, runs+done.Runs
+		nodes, runs, notices = nodes+done.Nodes, runs+done.Runs, notices+done.Notices
 	}
-	if nodes < 4 || runs != 2 {
-		t.Errorf("%d nodes and %d runs were blanked", nodes, runs)
+	if nodes < 5 || runs != 1 || notices != 2 {
+		t.Errorf("%d nodes, %d runs and %d notices were blanked", nodes, runs, notices)
 	}
 	for _, row := range schematest.Find(t, h.pool, marker) {
 		t.Errorf("it is in %s", row)

@@ -5,6 +5,9 @@ import "net/http"
 // Visible is visible.
 var Visible = visible
 
+// VisiblePage is visiblePage.
+var VisiblePage = visiblePage
+
 // Patterns are the patterns of all routes.
 func Patterns() []string {
 	p := Mount(http.NewServeMux(), Config{Schema: "pelton"})

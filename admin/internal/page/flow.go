@@ -336,8 +336,9 @@ func (p *Page) picture(ctx context.Context, project, name string, version int) (
 // runForm is the form that starts a run: what is in it, and what is wrong with it.
 type runForm struct {
 	Params      []formParam
-	More        string // further parameters, NAME=VALUE a line
-	NodeParams  string // NODE:NAME=VALUE a line
+	More        string      // further parameters, NAME=VALUE a line
+	NodeParams  string      // NODE:NAME=VALUE a line
+	Long        []formParam // those of both whose values have several lines; their names as there
 	Nodes       []formNode
 	ManyNodes   bool   // too many to tick: Disabled has their paths
 	Disabled    string // a path a line
@@ -362,6 +363,20 @@ type formParam struct {
 	Name, Default, Value string
 	Referred             bool // somebody refers to it, and no config has it
 }
+
+// Lines tells whether the value has several: a field of one line would drop their ends.
+func (p *formParam) Lines() bool { return strings.ContainsAny(p.Default+p.Value, "\r\n") }
+
+// sent takes what a browser sent for the parameter, in which all ends of lines are alike, and tells whether it is another value than the default.
+func (p *formParam) sent(value string) (changed bool) {
+	p.Value = oneEnd.Replace(value)
+	if changed = p.Value != oneEnd.Replace(p.Default); !changed {
+		p.Value = p.Default
+	}
+	return changed
+}
+
+var oneEnd = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 type formNode struct {
 	Path, Name, Type string
@@ -440,14 +455,15 @@ func (f *runForm) fill(o flow.Options) {
 			delete(given, f.Params[i].Name)
 		}
 	}
-	f.More = lines(given, "")
+	f.More = f.lines(given, "")
 	for _, path := range slices.Sorted(maps.Keys(o.NodeParams)) {
-		f.NodeParams += lines(o.NodeParams[path], path+":")
+		f.NodeParams += f.lines(o.NodeParams[path], path+":")
 	}
 	f.disable(o.Disabled)
 	f.OnFailure, f.Concurrent, f.Queue = string(o.OnFailure), string(o.Concurrent), o.Queue
 	f.Priority, f.MaxParallel, f.JobPriority = numberOrNone(o.Priority), numberOrNone(o.MaxParallel), numberOrNone(o.JobPriority)
-	for i, s := range o.SLAs[:min(len(o.SLAs), slaRows)] {
+	f.SLAs = make([]formSLA, max(len(o.SLAs), slaRows))
+	for i, s := range o.SLAs {
 		f.SLAs[i] = formSLA{Node: s.Node, Within: time.Duration(s.Within).String(), Succeed: s.Succeed, Do: "alert"}
 		switch {
 		case s.Kill && s.Alert:
@@ -466,10 +482,16 @@ func (f *runForm) disable(paths []string) {
 	}
 }
 
-func lines(params map[string]string, prefix string) string {
+// lines are parameters, one a line. Those that do not fit into one are put apart.
+func (f *runForm) lines(params map[string]string, prefix string) string {
 	var out strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(params)) {
-		out.WriteString(prefix + name + "=" + params[name] + "\n")
+		one := formParam{Name: prefix + name, Value: params[name]}
+		if one.Lines() {
+			f.Long = append(f.Long, one)
+			continue
+		}
+		out.WriteString(one.Name + "=" + one.Value + "\n")
 	}
 	return out.String()
 }

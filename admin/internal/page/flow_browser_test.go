@@ -2,12 +2,15 @@ package page_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -117,6 +120,50 @@ func TestFlowInABrowser(t *testing.T) {
 		t.Error(got)
 	}
 	viewer.WaitUntil(`window.answer === 403`)
+}
+
+// What nobody touches stays as the flow says, and what a run was started with is offered again as it was: also what has several lines.
+func TestRunFormKeepsLines(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, pagetest.Options{Passwords: true})
+	f := flow.New("f").Node("load", "noop", map[string]string{"of": "x"})
+	for name, value := range map[string]string{"query": "select 1\nfrom t\n", "windows": "a\r\nb\rc", "blank": "\n\n x ", "one": " a \t b ", "marks": "\u202eb\u200f\x01", "command.1": "first\nsecond"} {
+		f.Param(name, value)
+	}
+	h.push(t, "etl", f)
+	options := func(run int64) (got flow.Options) {
+		t.Helper()
+		var text []byte
+		if err := h.Pool.QueryRow(t.Context(), "SELECT options FROM pelton.flow_run WHERE id = $1", run).Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	b := h.Browser("operator")
+	b.Go("/flows/etl/f")
+	b.ClickText("Run it")
+	b.ClickText("Start the run")
+	b.WaitFor(".flash", "Started run 1.")
+	if got := options(1); !reflect.DeepEqual(got, flow.Options{}) {
+		t.Errorf("started without a change, with the options %+v", got)
+	}
+	want := flow.Options{
+		Params:     map[string]string{"query": "select 2\n", "one": "", "further": "x=1\ny=2\n", "spaces": " a "},
+		NodeParams: map[string]map[string]string{"load": {"of": "\na\n\nb:c=d", "to": "y ", "marks": "\u200f\nb"}},
+	}
+	for i := range 5 {
+		want.SLAs = append(want.SLAs, flow.SLA{Within: flow.Duration(time.Duration(i+1) * time.Hour), Alert: true})
+	}
+	like := h.start(t, "etl", "f", want)
+	b.Go("/flows/etl/f?like=" + strconv.FormatInt(like, 10))
+	b.ClickText("Start the run")
+	b.WaitFor(".flash", "Started run 3.")
+	if got := options(3); !reflect.DeepEqual(got, want) {
+		t.Errorf("started with %+v, want %+v", got, want)
+	}
 }
 
 // The pages of flows fit on a wide and on a narrow screen. With PELTON_SCREENSHOTS=DIR, pictures are written there.

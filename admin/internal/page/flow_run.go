@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -97,15 +98,37 @@ func (f *runForm) parse(r *http.Request) flow.Options {
 		if !ok {
 			continue
 		}
-		param.Value = strings.ReplaceAll(sent[0], "\r\n", "\n")
-		if param.Value != param.Default {
+		if param.sent(sent[0]) {
 			o.Params[param.Name] = param.Value
 		}
 	}
-	text := func(name string) string {
-		return strings.TrimSpace(strings.ReplaceAll(r.PostFormValue(name), "\r\n", "\n"))
+	text := func(name string) string { return strings.TrimSpace(oneEnd.Replace(r.PostFormValue(name))) }
+	ofNode := func(left, value string) bool {
+		// A node's path may hold colons, a parameter's name hardly does.
+		colon := strings.LastIndexByte(left, ':')
+		if colon < 0 {
+			return false
+		}
+		path := strings.TrimSpace(left[:colon])
+		if o.NodeParams[path] == nil {
+			o.NodeParams[path] = map[string]string{}
+		}
+		o.NodeParams[path][strings.TrimSpace(left[colon+1:])] = value
+		return true
 	}
-	f.More, f.NodeParams = text("params"), text("node_params")
+	for _, field := range slices.Sorted(maps.Keys(r.PostForm)) {
+		name, ok := strings.CutPrefix(field, "long:")
+		if !ok {
+			continue
+		}
+		one := formParam{Name: name}
+		one.sent(r.PostFormValue(field))
+		f.Long = append(f.Long, one)
+		if !ofNode(name, one.Value) {
+			o.Params[name] = one.Value
+		}
+	}
+	f.More, f.NodeParams = oneEnd.Replace(r.PostFormValue("params")), oneEnd.Replace(r.PostFormValue("node_params"))
 	for _, line := range linesOf(f.More) {
 		name, value, ok := strings.Cut(line, "=")
 		if !ok {
@@ -114,18 +137,10 @@ func (f *runForm) parse(r *http.Request) flow.Options {
 		o.Params[strings.TrimSpace(name)] = value
 	}
 	for _, line := range linesOf(f.NodeParams) {
-		// A node's path and a value may hold colons, a parameter's name hardly does.
 		left, value, ok := strings.Cut(line, "=")
-		colon := strings.LastIndexByte(left, ':')
-		if !ok || colon < 0 {
+		if !ok || !ofNode(left, value) {
 			f.fault("node_params", "%q: want NODE:NAME=VALUE", line)
-			continue
 		}
-		path := strings.TrimSpace(left[:colon])
-		if o.NodeParams[path] == nil {
-			o.NodeParams[path] = map[string]string{}
-		}
-		o.NodeParams[path][strings.TrimSpace(left[colon+1:])] = value
 	}
 	o.Disabled = append(o.Disabled, r.PostForm["off"]...)
 	for _, path := range linesOf(text("disabled")) {
@@ -154,13 +169,14 @@ func (f *runForm) parse(r *http.Request) flow.Options {
 }
 
 func (f *runForm) parseSLAs(r *http.Request) (list []flow.SLA) {
-	for i := range f.SLAs {
+	f.SLAs = nil
+	for i := 0; i < slaRows || r.PostForm["sla_within"+strconv.Itoa(i)] != nil; i++ {
 		no := strconv.Itoa(i)
-		s := &f.SLAs[i]
-		*s = formSLA{
+		s := formSLA{
 			Node: strings.TrimSpace(r.PostFormValue("sla_node" + no)), Within: strings.TrimSpace(r.PostFormValue("sla_within" + no)), Do: r.PostFormValue("sla_do" + no),
 			Succeed: r.PostFormValue("sla_succeed"+no) != "",
 		}
+		f.SLAs = append(f.SLAs, s)
 		if s.Within == "" {
 			if s.Node != "" {
 				f.fault("slas", "SLA of %s: want a time", s.Node)

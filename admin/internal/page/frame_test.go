@@ -175,6 +175,21 @@ func TestVisible(t *testing.T) {
 	}
 }
 
+func TestVisiblePage(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"<p title=\"a\u200f\">b\u200f\r</p>":                        "<p title=\"a\u27e6U+200F\u27e7\">b\u27e6U+200F\u27e7\u240d</p>",
+		"\u200f<input name=x value=\"a\u200f\rb\r\nc\">\u200f":      "\u27e6U+200F\u27e7<input name=x value=\"a&#8207;&#13;b\nc\">\u27e6U+200F\u27e7",
+		"<textarea name=x>\na\u202e\x01\x00\u0085</textarea>\u202e": "<textarea name=x>\na&#8238;&#1;\u2400\u27e6U+0085\u27e7</textarea>\u27e6U+202E\u27e7",
+		"<option value=\"\u200b\">\u200b</option>":                  "<option value=\"&#8203;\">\u27e6U+200B\u27e7</option>",
+		"<button value=\"\ufeff\">\ufeff</button>":                  "<button value=\"&#65279;\">\u27e6U+FEFF\u27e7</button>",
+	} {
+		if got := string(page.VisiblePage([]byte(in))); got != want {
+			t.Errorf("%q is shown as %q, want %q", in, got, want)
+		}
+	}
+}
+
 // A read that takes too long gives a page that says so.
 func TestTooLong(t *testing.T) {
 	t.Parallel()

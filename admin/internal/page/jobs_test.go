@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"html"
 	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -309,6 +311,75 @@ func TestLog(t *testing.T) {
 		viewer.Want(400, path+query)
 	}
 	viewer.Want(200, path+"?run=7", "Nothing was printed")
+}
+
+// A search finds each line once, also where it crosses from one page, or one chunk, into the next.
+func TestLogSearchFindsEachLineOnce(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{})
+	viewer := s.As("viewer")
+	s.Exec(`INSERT INTO pelton.job (id, kind, args, created_at) VALUES (pelton.id_at(now() - interval '1 hour'), 'k', '{}', now() - interval '1 hour')`)
+	s.Exec(`INSERT INTO pelton.job_attempt (job_id, run, outcome, attempt) SELECT id, 1, 'completed', 1 FROM pelton.job`)
+	var want []string
+	lines := func(name string, n int) string {
+		var text strings.Builder
+		for i := range n {
+			want = append(want, fmt.Sprintf("needle %s-%d.", name, i))
+			text.WriteString(want[len(want)-1] + "\nhay\n")
+		}
+		return text.String()
+	}
+	crossing := func(name string) { want = append(want, "needle "+name+".") }
+	positions := map[string]int{}
+	for i, chunk := range []struct{ stream, text string }{
+		{"o", lines("first", 650) + "nee"},
+		{"e", lines("other", 300) + "need"},
+		{"o", "dle over-out.\n" + lines("second", 150)},
+		{"o", lines("third", 60) + "needle "},
+		{"e", "le over-err.\n"},
+		{"o", "over-end.\n" + lines("many", 2100) + "needle open."},
+	} {
+		s.Exec(`INSERT INTO pelton.job_log (id, job_id, run, stream, pos, at, data)
+			SELECT pelton.id_at(now() - interval '1 hour') + $1::integer, id, 1, $2, $3::integer, now() - interval '1 hour', convert_to($4, 'UTF8') FROM pelton.job`,
+			i, chunk.stream, positions[chunk.stream], chunk.text)
+		positions[chunk.stream] += len(chunk.text)
+	}
+	for _, name := range []string{"over-out", "over-err", "over-end", "open"} {
+		crossing(name)
+	}
+	var id int64
+	if err := s.Pool.QueryRow(t.Context(), `SELECT id FROM pelton.job`).Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	found, left, pages := map[string]int{}, 0, 0
+	for next := fmt.Sprintf("/jobs/%d/log?q=NEEDLE", id); next != ""; pages++ {
+		a := viewer.Want(200, next)
+		for _, line := range regexp.MustCompile(`needle [-a-z0-9]+\.`).FindAllString(a.Body, -1) {
+			found[line]++
+		}
+		if m := regexp.MustCompile(`([\d,]+) lines more`).FindStringSubmatch(a.Body); m != nil {
+			n, _ := strconv.Atoi(strings.ReplaceAll(m[1], ",", ""))
+			left += n
+		}
+		next = ""
+		if m := regexp.MustCompile(`href="([^"]*)">Search further`).FindStringSubmatch(a.Body); m != nil {
+			next = html.UnescapeString(m[1])
+		}
+	}
+	missing := 0
+	for _, line := range want {
+		switch {
+		case found[line] > 1:
+			t.Errorf("%q was found %d times", line, found[line])
+		case found[line] == 0 && !strings.HasPrefix(line, "needle many-") && line != "needle open.":
+			t.Errorf("%q was not found", line)
+		case found[line] == 0:
+			missing++
+		}
+	}
+	if missing == 0 || missing != left || pages < 3 {
+		t.Errorf("%d lines are missing, and pages told of %d; %d pages", missing, left, pages)
+	}
 }
 
 // A long log opens at its end, and is paged, jumped and searched by position; each page is small.

@@ -266,6 +266,7 @@ type logPage struct {
 	Matches        []logMatch
 	Searched       bool
 	Further        string // where the search goes on
+	Left           int    // further lines that are not shown
 	Head, Tail     string
 	Previous, Next string
 	Download       string
@@ -316,6 +317,10 @@ func (p *Page) showChosenLog(w http.ResponseWriter, r *http.Request, c logChoice
 	if err != nil {
 		return err
 	}
+	seen, err := chunkID(query, "seen")
+	if err != nil {
+		return err
+	}
 	before, err := chunkID(query, "before")
 	if err != nil {
 		return err
@@ -333,7 +338,7 @@ func (p *Page) showChosenLog(w http.ResponseWriter, r *http.Request, c logChoice
 		}
 		switch {
 		case v.Query != "":
-			return p.searchLog(ctx, tx, &v, after)
+			return p.searchLog(ctx, tx, &v, after, seen)
 		case query.Has("after") || !jump.IsZero():
 			v.logView, err = p.logPart(ctx, tx, c, joblog.Options{After: after}, logBytes)
 			v.Before = after > 0

@@ -97,7 +97,7 @@ func execute(name, part string, data any) ([]byte, error) {
 	if err := t.ExecuteTemplate(&out, part, data); err != nil {
 		return nil, fmt.Errorf("template %s: %w", name, err)
 	}
-	return visible(out.Bytes()), nil
+	return visiblePage(out.Bytes()), nil
 }
 
 // funcs are the functions of all templates.

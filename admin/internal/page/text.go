@@ -2,12 +2,13 @@ package page
 
 import (
 	"bytes"
+	"fmt"
+	"regexp"
 	"unicode/utf8"
 )
 
 // visible makes characters that act in a text visible: controls and terminal escapes become their pictures, changes of direction their
-// numbers, bytes that are no UTF-8 the sign for that. Tabs, line ends and all letters of all languages stay. It is applied to every page as
-// a whole: what HTML itself is made of has none of these.
+// numbers, bytes that are no UTF-8 the sign for that. Tabs, line ends and all letters of all languages stay.
 func visible(text []byte) []byte {
 	if !bytes.ContainsFunc(text, acts) {
 		return text
@@ -35,6 +36,31 @@ func visible(text []byte) []byte {
 		i += n
 	}
 	return out
+}
+
+// fields are the places of a page that are sent back with its forms. No other "<" or ">" stands in them: templates write those as entities.
+var fields = regexp.MustCompile(`<textarea\b[^>]*>[^<]*|<(?:input|option|button)\b[^>]*>`)
+
+// visiblePage is visible for a page as a whole: what HTML itself is made of has none of these characters. In fields they stay what they are,
+// written as HTML's numbers: else a form that nobody touched would change what it shows.
+func visiblePage(page []byte) []byte {
+	if !bytes.ContainsFunc(page, acts) {
+		return page
+	}
+	out := make([]byte, 0, len(page)+len(page)/8)
+	done := 0
+	for _, at := range fields.FindAllIndex(page, -1) {
+		out = append(out, visible(page[done:at[0]])...)
+		for _, r := range string(bytes.ReplaceAll(page[at[0]:at[1]], []byte("\r\n"), []byte("\n"))) {
+			if acts(r) && r != 0 && r != utf8.RuneError && (r < 0x7f || r >= 0xa0) { // the others have no number that HTML takes as it is
+				out = fmt.Appendf(out, "&#%d;", r)
+			} else {
+				out = append(out, visible(utf8.AppendRune(nil, r))...)
+			}
+		}
+		done = at[1]
+	}
+	return append(out, visible(page[done:])...)
 }
 
 // acts tells whether a character does something instead of being seen.

@@ -140,7 +140,7 @@ func (s *Site) addUsers(passwords bool) {
 		"nobody": nil, "etl": {{Project: "etl", Role: access.Operator}},
 	} {
 		u := access.NewUser{Name: name, Roles: roles}
-		if passwords && (name == "admin" || name == "viewer") {
+		if passwords && (name == "admin" || name == "operator" || name == "viewer") {
 			u.Password = Password
 		}
 		s.add(u)
