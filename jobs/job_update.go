@@ -32,6 +32,10 @@ type JobUpdateParams struct {
 
 	// Args are anything that encodes to at most 1 MiB of JSON. They count from the next run on.
 	Args any
+
+	// If, unless nil, is given the job as it is, while nobody else can change it. Its error refuses the change, and is returned. It is for who has looked at
+	// the job before: that another's change is not overwritten unseen. Which run the job is in may change at any time all the same.
+	If func(job *rivertype.JobRow) error
 }
 
 // InvalidUpdateError tells why a change of a job was refused before anything was stored.
@@ -53,7 +57,7 @@ func (c *Client) JobUpdate(ctx context.Context, id int64, params *JobUpdateParam
 	}
 	var run int32
 	err = c.operate(ctx, func(db store.DB) error {
-		job, run, err = c.update(ctx, db, id, change)
+		job, run, err = c.update(ctx, db, id, change, params)
 		return err
 	})
 	if err != nil || !change.Moves() {
@@ -75,13 +79,25 @@ func (c *Client) JobUpdateTx(ctx context.Context, tx pgx.Tx, id int64, params *J
 		return nil, &InvalidUpdateError{id, err}
 	}
 	err = operateTx(ctx, tx, func(db store.DB) error {
-		job, _, err = c.update(ctx, db, id, change)
+		job, _, err = c.update(ctx, db, id, change, params)
 		return err
 	})
 	return job, err
 }
 
-func (c *Client) update(ctx context.Context, db store.DB, id int64, change store.Change) (*rivertype.JobRow, int32, error) {
+func (c *Client) update(ctx context.Context, db store.DB, id int64, change store.Change, params *JobUpdateParams) (*rivertype.JobRow, int32, error) {
+	if params != nil && params.If != nil {
+		if _, err := c.store.Change(ctx, db, id, store.Change{}, c.AuditedActor(ctx)); err != nil { // one that changes nothing takes the locks
+			return nil, 0, err
+		}
+		job, err := c.store.JobRow(ctx, db, id)
+		if err == nil {
+			err = params.If(job)
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+	}
 	run, err := c.store.Change(ctx, db, id, change, c.AuditedActor(ctx))
 	if err != nil {
 		return nil, 0, err

@@ -428,3 +428,63 @@ func TestCancelMany(t *testing.T) {
 	}
 	cancelled([]int64{held})
 }
+
+// A change with a condition waits for one that is under way, and sees what that did.
+func TestUpdateIf(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Audited(t)
+	client, err := jobs.NewClient(pool, &jobs.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	job := insert(t, client, 1, nil)
+	changed := errors.New("it was changed")
+	ifFirst := &jobs.JobUpdateParams{Priority: 3, If: func(job *rivertype.JobRow) error {
+		if job.Priority != 1 {
+			return changed
+		}
+		return nil
+	}}
+	tx, err := pool.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(ctx)
+	if _, err := client.JobUpdateTx(ctx, tx, job, &jobs.JobUpdateParams{Priority: 2}); err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan error, 1)
+	go func() {
+		_, err := client.JobUpdate(ctx, job, ifFirst)
+		answered <- err
+	}()
+	pgtest.Eventually(t, patience, func() bool {
+		var waits bool
+		if err := pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`).
+			Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+		return waits || len(answered) > 0
+	}, "the second change to wait")
+	if err := tx.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answered; !errors.Is(err, changed) {
+		t.Errorf("the second change: %v", err)
+	}
+	if row, err := client.JobGet(ctx, job); err != nil || row.Priority != 2 {
+		t.Errorf("%+v, %v", row, err)
+	}
+	var entries int
+	if err := pool.QueryRow(ctx, `SELECT count(*) FROM pelton.audit WHERE action = 'job.update'`).Scan(&entries); err != nil || entries != 1 {
+		t.Errorf("%d entries of the audit, %v, want that of the first change", entries, err)
+	}
+	ifFirst.If = func(*rivertype.JobRow) error { return nil }
+	if row, err := client.JobUpdate(ctx, job, ifFirst); err != nil || row.Priority != 3 {
+		t.Errorf("%+v, %v", row, err)
+	}
+	if _, err := client.JobUpdate(ctx, 1, ifFirst); !errors.Is(err, rivertype.ErrNotFound) {
+		t.Errorf("a job that is not there: %v", err)
+	}
+}

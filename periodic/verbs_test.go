@@ -525,3 +525,40 @@ func TestListAndTicksGoOnWhereTheyStopped(t *testing.T) {
 		t.Errorf("the last tick: %+v, %v", e, err)
 	}
 }
+
+// Who puts what they have looked at changes nothing that another has changed since: neither the schedule nor the ticks of its pause.
+func TestPutIfOfAVersion(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ctx := t.Context()
+	s := hourly("shared")
+	refused := func(what string, s Schedule, wanted, found int) {
+		t.Helper()
+		_, err := r.PutIf(ctx, s, wanted)
+		var version *VersionError
+		if !errors.As(err, &version) || version.Wanted != wanted || version.Found != found {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	refused("one that is not there", s, 1, 0)
+	if result, err := r.PutIf(ctx, s, 0); err != nil || result.Change != Created {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	refused("a new one, whose name is taken", s, 0, 1)
+	s.Cron = "10 * * * *"
+	if result, err := r.PutIf(ctx, s, 1); err != nil || result.Schedule.Version != 2 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	if _, err := r.Pause(ctx, "shared"); err != nil {
+		t.Fatal(err)
+	}
+	r.back("shared", 3*time.Hour)
+	s.Cron = "20 * * * *"
+	refused("one of another version", s, 1, 2)
+	if e, err := r.Get(ctx, "shared"); err != nil || e.Cron != "10 * * * *" || len(r.what("shared")) > 0 {
+		t.Errorf("a put that was refused left %+v, ticks %v, %v", e, r.what("shared"), err)
+	}
+	if result, err := r.PutIf(ctx, s, 2); err != nil || result.Schedule.Version != 3 || len(r.what("shared")) == 0 { // a pause is no change of what was seen
+		t.Errorf("%+v, %v", result, err)
+	}
+}

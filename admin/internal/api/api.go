@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"embed"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -15,8 +14,8 @@ import (
 
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/alert"
+	"github.com/peltonq/pelton/admin/internal/once"
 	"github.com/peltonq/pelton/admin/internal/upload"
-	"github.com/peltonq/pelton/internal/sqlfile"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/jobs/flow/secret"
@@ -25,9 +24,6 @@ import (
 
 // prefix is where all operations are.
 const prefix = "/api/v1"
-
-//go:embed sql/*.sql
-var files embed.FS
 
 // Config says what the API operates with. All is required.
 type Config struct {
@@ -47,7 +43,7 @@ type server struct {
 	Config
 
 	huma      huma.API
-	sql       *sqlfile.Set
+	once      *once.Store
 	followers followers
 	ending    context.Context //nolint:containedctx // its end is that of all streams
 	end       context.CancelFunc
@@ -79,7 +75,7 @@ func Mount(mux *http.ServeMux, config Config) *API {
 }
 
 func newServer(mux *http.ServeMux, config Config) *server {
-	s := &server{Config: config, sql: sqlfile.Load(files, "sql", config.Jobs.Schema())}
+	s := &server{Config: config, once: once.New(config.Pool, config.Jobs.Schema())}
 	s.ending, s.end = context.WithCancel(context.Background())
 	s.huma = humago.New(mux, huma.Config{
 		OpenAPI: &huma.OpenAPI{

@@ -46,7 +46,7 @@ type backfillsStartInput struct {
 	Body StartBackfill
 }
 
-func (s *server) backfillsStart(ctx context.Context, in *backfillsStartInput) (*once[periodic.Backfill], error) {
+func (s *server) backfillsStart(ctx context.Context, in *backfillsStartInput) (*onceAnswer[periodic.Backfill], error) {
 	if _, err := s.schedule(ctx, in.Name, access.Operator); err != nil {
 		return nil, err
 	}

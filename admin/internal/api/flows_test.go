@@ -342,7 +342,16 @@ func TestSchedulesFromPutToDelete(t *testing.T) {
 	if list := do[page[periodic.Backfill]](s, access.Viewer, 200, "GET", at+"/backfills", nil); len(list.Items) != 1 {
 		t.Errorf("%+v", list)
 	}
+	// Whoever says which version they change does not overwrite another.
+	tag := s.ask(s.tokens[access.Viewer], "GET", at, nil).header.Get("ETag")
+	body["cron"] = "40 2 * * *"
+	if r := s.ask(s.tokens[access.Admin], "PUT", at, body, "If-Match", tag); r.status != 200 || r.header.Get("ETag") != `"2"` || tag != `"1"` {
+		t.Errorf("with the tag %s: %d %s, %s", tag, r.status, r.header.Get("ETag"), r.body)
+	}
+	s.problemOf(s.ask(s.tokens[access.Admin], "PUT", at, body, "If-Match", tag), 412, "changed-meanwhile", "its version is 2, not 1")
+	s.problemOf(s.ask(s.tokens[access.Admin], "PUT", at, body, "If-Match", "W/x"), 422, "invalid-request", "header.If-Match")
 	do[periodic.Deleted](s, access.Admin, 200, "DELETE", at, nil)
+	s.problemOf(s.ask(s.tokens[access.Admin], "PUT", at, body, "If-Match", `"2"`), 412, "changed-meanwhile", "")
 	s.problemOf(s.ask(s.tokens[access.Viewer], "GET", at, nil), 404, "not-found", "team/nightly")
 }
 

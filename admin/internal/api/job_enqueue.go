@@ -35,7 +35,7 @@ type enqueueInput struct {
 	Body document.NewJobSpec
 }
 
-func (s *server) jobsEnqueue(ctx context.Context, in *enqueueInput) (*once[document.EnqueuedJob], error) {
+func (s *server) jobsEnqueue(ctx context.Context, in *enqueueInput) (*onceAnswer[document.EnqueuedJob], error) {
 	params, err := in.Body.Params()
 	if err != nil {
 		return nil, newProblem("invalid-job", "job of kind %q: %v", in.Body.Kind, err)
@@ -76,7 +76,7 @@ type EnqueuedID struct {
 	Duplicate bool  `json:"duplicate" doc:"nothing was enqueued: id is the job that holds the unique key"`
 }
 
-func (s *server) jobsEnqueueMany(ctx context.Context, in *enqueueManyInput) (*once[EnqueuedMany], error) {
+func (s *server) jobsEnqueueMany(ctx context.Context, in *enqueueManyInput) (*onceAnswer[EnqueuedMany], error) {
 	params := make([]river.InsertManyParams, len(in.Body.Jobs))
 	for i, spec := range in.Body.Jobs {
 		var err error

@@ -120,6 +120,12 @@ func (s *server) before(op operation) func(huma.Context, func(huma.Context)) {
 // answer is the output of a handler that has a body.
 type answer[T any] struct{ Body T }
 
+// tagged is an answer with a version, which a change may name (If-Match).
+type tagged[T any] struct {
+	ETag string `header:"ETag"`
+	Body T
+}
+
 // answered makes an answer.
 func answered[T any](body T, err error) (*answer[T], error) {
 	if err != nil {

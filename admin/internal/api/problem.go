@@ -15,6 +15,7 @@ import (
 
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/alert"
+	"github.com/peltonq/pelton/admin/internal/once"
 	"github.com/peltonq/pelton/internal/suggest"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
@@ -48,6 +49,7 @@ var kinds = map[string]struct {
 	"exists":                 {http.StatusConflict, "It exists already"},
 	"last-admin":             {http.StatusConflict, "The last admin"},
 	"key-in-use":             {http.StatusConflict, "The first request with this key is under way"},
+	"changed-meanwhile":      {http.StatusPreconditionFailed, "Somebody else has changed it"},
 	"body-too-large":         {http.StatusRequestEntityTooLarge, "The body is too large"},
 	"unsupported-media-type": {http.StatusUnsupportedMediaType, "Unsupported media type"},
 	"range-not-satisfiable":  {http.StatusRequestedRangeNotSatisfiable, "Range not satisfiable"},
@@ -218,7 +220,7 @@ func databaseProblem(err error) *problem {
 	switch {
 	case !is:
 		return nil
-	case locked(err):
+	case once.Locked(err):
 		p := newProblem("busy", "somebody else holds it; try again")
 		p.header("Retry-After", "1")
 		return p

@@ -60,7 +60,7 @@ type StartedRun struct {
 	Run int64 `json:"run"`
 }
 
-func (s *server) runsStart(ctx context.Context, in *runsStartInput) (*once[StartedRun], error) {
+func (s *server) runsStart(ctx context.Context, in *runsStartInput) (*onceAnswer[StartedRun], error) {
 	if err := access.Check(ctx, access.Operator, in.Project); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,7 +27,7 @@ func (s *server) addSchedules() {
 	}, s.schedulesGet)
 	add(s, operation{
 		id: "schedules-put", method: http.MethodPut, path: "/schedules/{name}", tag: "schedules", summary: "Store a schedule, or change it",
-		detail: "The body is the whole schedule: what is left out is as the defaults say, also of one that is there.", errors: []int{http.StatusConflict},
+		detail: "The body is the whole schedule: what is left out is as the defaults say, also of one that is there.", errors: []int{http.StatusConflict, http.StatusPreconditionFailed},
 	}, s.schedulesPut)
 	add(s, operation{
 		id: "schedules-preview", method: http.MethodPost, path: "/schedules/preview", tag: "schedules",
@@ -119,21 +121,25 @@ func (s *server) schedulesList(ctx context.Context, in *schedulesListInput) (*an
 	}))
 }
 
-func (s *server) schedulesGet(ctx context.Context, in *SchedulePath) (*answer[periodic.Entry], error) {
+func (s *server) schedulesGet(ctx context.Context, in *SchedulePath) (*tagged[periodic.Entry], error) {
 	e, err := s.schedule(ctx, in.Name, access.Viewer)
 	if err != nil {
 		return nil, err
 	}
-	return &answer[periodic.Entry]{*e}, nil
+	return &tagged[periodic.Entry]{scheduleTag(e.Version), *e}, nil
 }
+
+// scheduleTag is the entity tag of a version of a schedule.
+func scheduleTag(version int) string { return strconv.Quote(strconv.Itoa(version)) }
 
 type schedulesPutInput struct {
 	SchedulePath
 
-	Body periodic.Schedule
+	IfMatch string `header:"If-Match" pattern:"^\"[0-9]{1,9}\"$" doc:"only if this is its ETag: that of its version, as \"7\""`
+	Body    periodic.Schedule
 }
 
-func (s *server) schedulesPut(ctx context.Context, in *schedulesPutInput) (*answer[periodic.PutResult], error) {
+func (s *server) schedulesPut(ctx context.Context, in *schedulesPutInput) (*tagged[periodic.PutResult], error) {
 	if err := access.Check(ctx, access.Admin, in.Body.Project()); err != nil {
 		return nil, err
 	}
@@ -149,11 +155,16 @@ func (s *server) schedulesPut(ctx context.Context, in *schedulesPutInput) (*answ
 			return nil, newProblem("invalid-schedule", "body.job.args: %v", err)
 		}
 	}
-	result, err := s.put(ctx, in.Body, there)
+	result, err := s.put(ctx, in, there)
+	if changed, is := errors.AsType[*periodic.VersionError](err); is && there {
+		return nil, newProblem("changed-meanwhile", "%v", changed)
+	} else if is {
+		return nil, taken(in.Name)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &answer[periodic.PutResult]{*result}, nil
+	return &tagged[periodic.PutResult]{scheduleTag(result.Schedule.Version), *result}, nil
 }
 
 // mayPut tells whether there is a schedule of a name. One that the actor may not see is not told of, but that the name is taken.
@@ -172,18 +183,22 @@ func (s *server) mayPut(ctx context.Context, name string) (there bool, err error
 	return true, access.Check(ctx, access.Admin, project)
 }
 
-// put stores a schedule. Where there was none, one that somebody else has stored meanwhile is not changed.
-func (s *server) put(ctx context.Context, schedule periodic.Schedule, there bool) (result *periodic.PutResult, err error) {
-	if there {
-		return s.Schedules.Put(ctx, schedule)
-	}
-	err = s.tx(ctx, func(tx pgx.Tx) (err error) {
-		if result, err = s.Schedules.PutTx(ctx, tx, schedule); err == nil && result.Change != periodic.Created {
-			err = taken(schedule.Name)
+// put stores a schedule. Where there was none, one that somebody else has stored meanwhile is not changed, and with If-Match one of another version neither.
+func (s *server) put(ctx context.Context, in *schedulesPutInput, there bool) (*periodic.PutResult, error) {
+	switch {
+	case in.IfMatch != "":
+		version, err := strconv.Atoi(strings.Trim(in.IfMatch, `"`))
+		if err != nil {
+			return nil, invalid("header.If-Match", "%v", err)
 		}
-		return err
-	})
-	return result, err
+		if !there {
+			return nil, newProblem("changed-meanwhile", "there is no schedule %q any more", in.Name)
+		}
+		return s.Schedules.PutIf(ctx, in.Body, version)
+	case there:
+		return s.Schedules.Put(ctx, in.Body)
+	}
+	return s.Schedules.PutIf(ctx, in.Body, 0)
 }
 
 func taken(name string) *problem {
@@ -298,7 +313,7 @@ type schedulesTriggerInput struct {
 	Keyed
 }
 
-func (s *server) schedulesTrigger(ctx context.Context, in *schedulesTriggerInput) (*once[periodic.Triggered], error) {
+func (s *server) schedulesTrigger(ctx context.Context, in *schedulesTriggerInput) (*onceAnswer[periodic.Triggered], error) {
 	e, err := s.schedule(ctx, in.Name, access.Operator)
 	if err != nil {
 		return nil, err

@@ -1,12 +1,15 @@
 package page
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -53,4 +56,58 @@ func sortedKeys[V any](all ...map[string]V) []string {
 func small(text string) (int, error) {
 	n, err := strconv.ParseInt(text, 10, 32)
 	return int(n), err
+}
+
+// parseSpan reads a length of time, 0 or more, as 90m, 12h or 3d.
+func parseSpan(text string) (time.Duration, bool) {
+	if days, isDays := strings.CutSuffix(text, "d"); isDays {
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n < 10_000 {
+			return time.Duration(n) * 24 * time.Hour, true
+		}
+	}
+	d, err := time.ParseDuration(text)
+	return d, err == nil && d >= 0
+}
+
+// parseTime reads a date, with or without a time, in UTC unless it says otherwise.
+func parseTime(text string) (time.Time, bool) {
+	for _, layout := range []string{
+		time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02",
+	} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// parseDue reads when something is to happen: a time as parseTime has it, or how far ahead. Empty: the zero time.
+func parseDue(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if ahead, ok := parseSpan(text); ok {
+		return now.Add(ahead), nil
+	}
+	if t, ok := parseTime(text); ok {
+		return t, nil
+	}
+	return time.Time{}, badInput("%q is no time: want 2027-01-31 or 2027-01-31 12:30, both in UTC, or how far ahead, as 90m, 12h or 3d", text)
+}
+
+// editable is JSON for a field: indented, and characters that act (see visible) are escapes in it, so that what comes back is what went out.
+func editable(raw []byte) string {
+	text := pretty(json.RawMessage(compacted(raw)))
+	if !strings.ContainsFunc(text, acts) {
+		return text
+	}
+	var out strings.Builder
+	for _, r := range text {
+		if acts(r) {
+			fmt.Fprintf(&out, `\u%04x`, r)
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
 }

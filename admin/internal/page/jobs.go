@@ -18,7 +18,9 @@ var jobsRoom = room{Name: "Jobs", Path: "/jobs", Mount: func(p *Page) {
 	p.get("/jobs", viewer, p.showJobs)
 	p.post("/jobs/cancel", operator, p.cancelJobs)
 	p.post("/jobs/retry", operator, p.retryJobs)
+	p.mountNewJob()
 	p.mountJob()
+	p.mountChangeJob()
 	p.mountLog()
 }}
 

@@ -102,20 +102,11 @@ func parseMoment(name, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	if days, isDays := strings.CutSuffix(text, "d"); isDays {
-		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n < 10_000 {
-			return now.Add(-time.Duration(n) * 24 * time.Hour), nil
-		}
-	}
-	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+	if ago, ok := parseSpan(text); ok {
 		return now.Add(-ago), nil
 	}
-	for _, layout := range []string{
-		time.RFC3339Nano, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02",
-	} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t, nil
-		}
+	if t, ok := parseTime(text); ok {
+		return t, nil
 	}
 	return time.Time{}, badInput("%s: %q is no time: want 2026-01-31, 2026-01-31 12:30, both in UTC, or how long ago, as 90m, 12h or 3d", name, text)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/alert"
 	"github.com/peltonq/pelton/admin/internal/look"
+	"github.com/peltonq/pelton/admin/internal/once"
 	"github.com/peltonq/pelton/admin/internal/upload"
 	"github.com/peltonq/pelton/internal/sqlfile"
 	"github.com/peltonq/pelton/jobs"
@@ -41,6 +42,7 @@ type Page struct {
 	mux    *http.ServeMux
 	rooms  []room
 	sql    *sqlfile.Set // look's statements
+	once   *once.Store  // of forms that are done once
 	parts  *http.ServeMux
 	hub    *hub
 	slots  chan struct{} // of reads at once
@@ -60,7 +62,8 @@ func Mount(mux *http.ServeMux, config Config) *Page {
 		config.Logger = slog.Default()
 	}
 	p := &Page{
-		config: config, mux: mux, rooms: rooms, sql: look.Load(config.Schema), parts: http.NewServeMux(), slots: make(chan struct{}, readsAtOnce),
+		config: config, mux: mux, rooms: rooms, sql: look.Load(config.Schema), once: once.New(config.Pool, config.Schema), parts: http.NewServeMux(),
+		slots: make(chan struct{}, readsAtOnce),
 	}
 	p.hub = newHub(config.Logger)
 	p.get("/", anybody, func(http.ResponseWriter, *http.Request) error { return errNoPage })
