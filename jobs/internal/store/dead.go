@@ -68,8 +68,9 @@ type DeadFilter struct {
 	Until  *time.Time // of death
 }
 
+// args are the first parameters of a statement, for a plan of their own: a plan for all would use no index.
 func (f DeadFilter) args() []any {
-	return []any{nullIfNo(f.IDs), nullIfNo(f.Kinds), nullIfNo(f.Queues), nullIfEmpty(f.Reason), f.Since, f.Until}
+	return []any{pgx.QueryExecModeCacheDescribe, nullIfNo(f.IDs), nullIfNo(f.Kinds), nullIfNo(f.Queues), nullIfEmpty(f.Reason), f.Since, f.Until}
 }
 
 // ListDead reads dead letters, newest death first, from the one after the given letter on (nil: from the start), at most limit and
