@@ -80,7 +80,6 @@ func (p *Page) runFlow(w http.ResponseWriter, r *http.Request) error {
 	return p.done(w, r, runPath(run), "Started run %d.", run)
 }
 
-<<<<<<< HEAD
 // checkBeyond refuses a run to those who may start it but not push its project, and ask for more than was pushed.
 func (p *Page) checkBeyond(ctx context.Context, wanted flow.RunParams) error {
 	beyond, err := p.config.Flows.Beyond(ctx, wanted)
@@ -94,7 +93,8 @@ func (p *Page) checkBeyond(ctx context.Context, wanted flow.RunParams) error {
 		return fmt.Errorf("%s, which is for who may push the project: %w", beyond, err)
 	}
 	return nil
-=======
+}
+
 // startRun starts a run, once under a key.
 func (p *Page) startRun(ctx context.Context, key string, wanted flow.RunParams) (run int64, replayed bool, err error) {
 	run, replayed, err = once.Do(ctx, p.once, actor(ctx).Name, key, []any{"page: run", wanted.Project, wanted.Flow, wanted.Version, wanted.Options},
@@ -103,7 +103,6 @@ func (p *Page) startRun(ctx context.Context, key string, wanted flow.RunParams) 
 		p.config.Flows.Hint(ctx)
 	}
 	return run, replayed, err
->>>>>>> main
 }
 
 func runPath(id int64) string { return "/runs/" + strconv.FormatInt(id, 10) }
