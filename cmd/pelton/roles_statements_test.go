@@ -50,7 +50,7 @@ var (
 		"jobs/flow/secret/sql":    "/of_node",
 		"admin/access/sql":        "/",
 		"admin/alert/sql":         "audit drop_mute lock_mute mutes put_mute rules states turn",
-		"admin/internal/api/sql":  "/",
+		"admin/internal/once/sql": "/",
 		"admin/internal/look/sql": "/",
 		"admin/sql":               "/",
 	}
