@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/internal/reach"
 	"github.com/peltonq/pelton/periodic"
 )
 
@@ -64,19 +65,11 @@ func schedulePath(name string) string { return "/schedules/" + url.PathEscape(na
 func (p *Page) schedule(ctx context.Context, name string, role access.Role) (*periodic.Entry, error) {
 	limited, cancel := p.limit(ctx)
 	defer cancel()
-	e, err := p.config.Schedules.Get(limited, name)
-	every, some := actor(ctx).Projects(role)
-	switch {
-	case !every && len(some) == 0:
-		return nil, access.Check(ctx, role, "")
-	case errors.Is(err, periodic.ErrNotFound):
-		return nil, notFound("there is no schedule %q", name)
-	case err != nil:
-		return nil, err
-	case !actor(ctx).May(access.Viewer, e.Project()):
+	e, err := reach.Schedule(limited, p.config.Schedules, name, role)
+	if errors.Is(err, periodic.ErrNotFound) {
 		return nil, notFound("there is no schedule %q", name)
 	}
-	return e, access.Check(ctx, role, e.Project())
+	return e, err
 }
 
 // scheduleFault is what is shown of an error of a schedule's verb.
