@@ -93,10 +93,10 @@ func TestSchedules(t *testing.T) {
 		t.Errorf("too much: %s", a.Body)
 	}
 	etl.Want(200, "/schedules/etl%2Fdaily", "Start a run now")
-	for _, path := range []string{"/schedules/often/edit", "/schedules/etl%2Fdaily/edit", "/schedules/etl%2Fdaily/delete"} {
+	for _, path := range []string{"/schedules/etl%2Fdaily/edit", "/schedules/etl%2Fdaily/delete"} {
 		etl.Want(403, path)
 	}
-	for _, path := range []string{"/schedules/often", "/live/schedules/often", "/live?part=/live/schedules/often"} {
+	for _, path := range []string{"/schedules/often", "/schedules/often/edit", "/live/schedules/often", "/live?part=/live/schedules/often"} {
 		etl.Want(404, path)
 	}
 	etl.WantPost(404, "/schedules/often/pause", nil)
