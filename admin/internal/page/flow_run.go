@@ -57,7 +57,7 @@ func (p *Page) runFlow(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := p.limit(ctx)
 	defer cancel()
-	run, err := p.config.Flows.Run(ctx, wanted)
+	run, err := doOnce(p, r.WithContext(ctx), func(ctx context.Context, tx pgx.Tx) (int64, error) { return p.config.Flows.RunTx(ctx, tx, wanted) })
 	if errors.Is(err, flow.ErrRunning) {
 		f.fault("concurrent", "%v", err)
 		return p.renderStatus(w, r, http.StatusConflict, "flow", data.Flow, data)
@@ -68,6 +68,7 @@ func (p *Page) runFlow(w http.ResponseWriter, r *http.Request) error {
 	if len(f.Faults) > 0 {
 		return p.renderStatus(w, r, http.StatusUnprocessableEntity, "flow", data.Flow, data)
 	}
+	p.config.Flows.Hint(ctx)
 	return p.done(w, r, runPath(run), "Started run %d.", run)
 }
 
