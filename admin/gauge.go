@@ -48,7 +48,9 @@ var gauges = map[string]gauge{
 		"How full the server's queue of notifications is, from 0 to 1; a session that listens and does not read fills it."),
 	"ahead": newGauge("pelton_partitions_ahead", "Partitions made whose time has yet to come.", "table"),
 	"left":  newGauge("pelton_partitions_left_seconds", "Time until rows fall into the open-ended partition; below 0: they do.", "table"),
-	"lag":   newGauge("pelton_mark_lag", "Positions drawn from the line's sequence that are not settled yet.", "table"),
+	"duty": newAge("pelton_duty_late_seconds",
+		"How long a duty of the scheduler's has been late, whoever should do it; 0: it is done in time.", "duty"),
+	"lag": newGauge("pelton_mark_lag", "Positions drawn from the line's sequence that are not settled yet.", "table"),
 	"passed": newGauge("pelton_mark_passed_writers",
 		"Open transactions that the low-water mark has passed, because they write and stay open.", "table"),
 

@@ -76,6 +76,7 @@ type Metrics struct {
 
 	flows     *flowMetrics
 	schedules *scheduleMetrics
+	duties    duties
 	lost      *lost
 }
 
@@ -102,9 +103,9 @@ func NewMetrics(pool *pgxpool.Pool, config MetricsConfig) (*Metrics, error) {
 	if err := schema.CheckName(config.Schema); err != nil {
 		return nil, err
 	}
-	m := &Metrics{registry: prometheus.NewRegistry(), labels: newPairs(), keep: config.Keep, lost: newLost(pool, config)}
+	m := &Metrics{registry: prometheus.NewRegistry(), labels: newPairs(), keep: config.Keep, lost: newLost(pool, config), duties: duties{steps: map[string]dutyStep{}}}
 	c := newCollector(pool, config)
-	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), c, m.lost, poolStats{pool})
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), c, m.lost, &m.duties, poolStats{pool})
 	m.gauges = prometheus.NewRegistry()
 	m.gauges.MustRegister(c)
 	m.registerObserved()

@@ -40,6 +40,7 @@ var series = map[string]string{
 	"pelton_notification_queue_ratio":       "",
 	"pelton_partitions_ahead":               "table",
 	"pelton_partitions_left_seconds":        "table",
+	"pelton_duty_late_seconds":              "duty",
 	"pelton_mark_lag":                       "table",
 	"pelton_mark_passed_writers":            "table",
 	"pelton_flow_runs":                      "status",
@@ -52,6 +53,7 @@ var series = map[string]string{
 	"pelton_database_size_bytes":            "",
 	"pelton_table_size_bytes":               "family",
 
+	"pelton_duty_failing":                   "duty",
 	"pelton_runs_reaped_total":              "outcome",
 	"pelton_rows_below_mark_total":          "table",
 	"pelton_jobs_enqueued_total":            "queue,kind",

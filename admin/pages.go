@@ -76,7 +76,7 @@ func (s *Server) routePrivate(mux *http.ServeMux) {
 }
 
 func (s *Server) index(w http.ResponseWriter, _ *http.Request) {
-	text(w, http.StatusOK, "Pelton\n\n/metrics  for Prometheus\n/healthz  the process answers\n/readyz   the database answers, and the client has started")
+	text(w, http.StatusOK, "Pelton\n\n/metrics  for Prometheus\n/healthz  the process answers\n/readyz   the database answers, and this process can do its work")
 }
 
 // ready tells whether this process can do its work, and those who may know, why not.
@@ -104,7 +104,7 @@ func (s *Server) notReady(ctx context.Context) string {
 	if err := schema.Check(ctx, s.config.Pool, s.schemaName()); err != nil {
 		return err.Error()
 	}
-	return ""
+	return s.config.Metrics.duties.stuck(time.Now())
 }
 
 func (s *Server) schemaName() string {

@@ -91,6 +91,7 @@ var mayAPI = map[string]right{
 	"runs-log":            {role: access.Viewer, scope: ofProject},
 	"runs-log-follow":     {role: access.Viewer, scope: ofProject},
 	"runs-logs":           {role: access.Viewer, scope: ofProject},
+	"runs-node":           {role: access.Viewer, scope: ofProject},
 	"runs-pause":          {role: access.Operator, scope: ofProject},
 	"runs-rerun":          {role: access.Operator, scope: ofProject, body: `{"nodes":["a"]}`},
 	"runs-resume":         {role: access.Operator, scope: ofProject},

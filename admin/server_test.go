@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ func startServer(t *testing.T, pool *pgxpool.Pool, config admin.Config) *admin.S
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Pool, config.Metrics, config.Listen, config.Logger = pool, m, "127.0.0.1:0", quiet()
+	config.Pool, config.Metrics, config.Listen, config.Logger = pool, cmp.Or(config.Metrics, m), "127.0.0.1:0", quiet()
 	withClients(t, pool, &config)
 	s, err := admin.NewServer(config)
 	if err != nil {
@@ -207,4 +208,39 @@ func TestServerRefusesOthers(t *testing.T) {
 	if err := s.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// A duty that stands still makes a process useless; one that fails does not, and is in the metrics.
+func TestReadyWhileDutiesFail(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t)
+	metrics, err := admin.NewMetrics(pool, admin.MetricsConfig{Logger: quiet(), LostEvery: -1, Keep: time.Nanosecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := startServer(t, pool, admin.Config{Metrics: metrics})
+	s.SetReady()
+	metrics.DutyStepped("keeper", 10*time.Minute, errors.New("read-only"))
+	if _, err := pool.Exec(t.Context(), `UPDATE pelton.duty SET due_at = now() - interval '4 min' WHERE duty = 'reaper'`); err != nil {
+		t.Fatal(err)
+	}
+	wantPage(t, s, "/readyz", http.StatusOK, "ok")
+	wantPage(t, s, "/metrics", http.StatusOK, `pelton_duty_failing{duty="keeper"} 1`)
+	if late, ok := gather(t, metrics).value("pelton_duty_late_seconds", "reaper"); !ok || late < 59 || late > 120 {
+		t.Errorf("the reaper is %v s late", late)
+	}
+	if late, ok := gather(t, metrics).value("pelton_duty_late_seconds", "mover"); !ok || late != 0 {
+		t.Errorf("the mover is %v s late", late)
+	}
+	if why := metrics.Stuck(time.Now().Add(14 * time.Minute)); why != "" {
+		t.Errorf("while it may rest: %s", why)
+	}
+	if why := metrics.Stuck(time.Now().Add(16 * time.Minute)); !strings.Contains(why, `duty "keeper" of this process stands still`) {
+		t.Errorf("after that: %q", why)
+	}
+	metrics.DutyStepped("keeper", -6*time.Minute, nil)
+	wantPage(t, s, "/readyz", http.StatusServiceUnavailable, "stands still")
+	metrics.DutyStepped("keeper", time.Minute, nil)
+	wantPage(t, s, "/readyz", http.StatusOK, "ok")
+	wantPage(t, s, "/metrics", http.StatusOK, `pelton_duty_failing{duty="keeper"} 0`)
 }

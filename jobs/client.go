@@ -26,7 +26,8 @@ type Client struct {
 	logs     *joblog.Writer
 	executor *executor.Executor
 	notifier *notifier.Notifier
-	duties   *duty.Set // nil: others do them
+	duties   *duty.Set  // nil: others do them
+	watch    *dutyWatch // nil: it does them itself
 
 	dues      dueHints
 	flows     hook
@@ -57,7 +58,9 @@ func NewClient(pool *pgxpool.Pool, config *Config) (*Client, error) {
 	client.observes = !deaf
 	client.executor = client.newExecutor()
 	client.notifier = client.newNotifier()
-	if !c.DutiesOff {
+	if c.DutiesOff {
+		client.watch = newDutyWatch(client)
+	} else {
 		client.duties = client.newDuties()
 	}
 	return client, nil

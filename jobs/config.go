@@ -91,7 +91,9 @@ type Config struct {
 	// Retention of jobs, logs, dead letters and audit. Defaults to 7, 3, 90 and 365 days.
 	Retention schema.Retention
 
-	moveLook time.Duration // the longest time between two looks of the mover; 0: the default
+	moveLook  time.Duration // the longest time between two looks of the mover; 0: the default
+	noteEvery time.Duration // the time between two notes of how the duties get on; 0: the default
+	lookEvery time.Duration // the time between two looks of a client without duties whether they are done
 }
 
 // QueueConfig says how a queue is worked.
@@ -146,6 +148,7 @@ func (c *Config) withDefaults() *Config {
 	d.PollInterval = cmp.Or(d.PollInterval, 5*time.Second)
 	d.AgeAfter = cmp.Or(d.AgeAfter, time.Minute)
 	d.LostLimit = cmp.Or(d.LostLimit, 5)
+	d.lookEvery = cmp.Or(d.lookEvery, watchEvery)
 	if d.RetryPolicy == nil {
 		d.RetryPolicy = &river.DefaultClientRetryPolicy{}
 	}

@@ -24,10 +24,13 @@ func (c *Client) newDuties() *duty.Set {
 	keeper := sync.OnceValues(c.Keeper)
 	return duty.New(c.store, duty.Config{
 		Log:       c.log,
+		Process:   c.config.ID,
+		Stepped:   c.config.Observer.DutyStepped,
 		Lease:     c.config.Lease,
 		LostLimit: c.config.LostLimit,
 		MoveLook:  c.config.moveLook,
 		NotifyOff: c.config.NotifyOff,
+		NoteEvery: c.config.noteEvery,
 		Reaped:    c.reaped,
 		BelowMark: c.belowMark,
 		Keep: func(ctx context.Context) error {

@@ -25,6 +25,8 @@ type Observer interface {
 	Hinted(what string)
 	// Listening is called when the connection that notifications come by has been made, and when it is lost: some may be lost then.
 	Listening(on bool)
+	// DutyStepped is called after each step of a duty: it comes again after a time, or has failed.
+	DutyStepped(duty string, again time.Duration, err error)
 }
 
 // NoObserver observes nothing. Who observes only some things embeds it.
@@ -69,3 +71,6 @@ func (NoObserver) Hinted(string) {}
 
 // Listening does nothing.
 func (NoObserver) Listening(bool) {}
+
+// DutyStepped does nothing.
+func (NoObserver) DutyStepped(string, time.Duration, error) {}

@@ -49,6 +49,9 @@ func (c *Client) Start(ctx context.Context) error {
 		c.duties.Start(ctx)
 		c.dues.moves.Store(true)
 	}
+	if c.watch != nil {
+		c.watch.Start(ctx)
+	}
 	if !c.config.PollOnly {
 		c.notifier.Start(ctx)
 	}
@@ -123,6 +126,9 @@ func (c *Client) stopRest() {
 	if c.duties != nil {
 		c.dues.moves.Store(false)
 		c.duties.Stop()
+	}
+	if c.watch != nil {
+		c.watch.Stop()
 	}
 	if c.logs != nil {
 		c.logs.Stop()

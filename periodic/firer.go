@@ -101,6 +101,7 @@ func (f *firer) run(ctx context.Context) {
 	var pause time.Duration // after failures
 	for ctx.Err() == nil {
 		wait, err := f.once(ctx)
+		f.c.config.Observer.DutyStepped(dutyFire, wait, err)
 		switch {
 		case err != nil && pause == 0:
 			f.c.log.WarnContext(ctx, "schedules cannot be fired; trying again", "error", err)

@@ -14,7 +14,12 @@ type Observer interface {
 	Decided(ticks []Verdict)
 	// Fired is called after each transaction that fired schedules that were due.
 	Fired(schedules int, took time.Duration)
+	// DutyStepped is called after each look for schedules that are due: it comes again after a time, or has failed.
+	DutyStepped(duty string, again time.Duration, err error)
 }
+
+// dutyFire is the duty of a firer, as observers are told of it.
+const dutyFire = "schedules"
 
 // Verdict is what became of a tick.
 type Verdict struct {
@@ -26,8 +31,9 @@ type Verdict struct {
 
 type noObserver struct{}
 
-func (noObserver) Decided([]Verdict)        {}
-func (noObserver) Fired(int, time.Duration) {}
+func (noObserver) Decided([]Verdict)                        {}
+func (noObserver) Fired(int, time.Duration)                 {}
+func (noObserver) DutyStepped(string, time.Duration, error) {}
 
 // ReasonRefused is the reason of a tick that failed: what it starts cannot be started. Its note says why.
 const ReasonRefused = "refused"

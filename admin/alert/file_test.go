@@ -114,7 +114,7 @@ rules:
 		`11: channel none: want keys with values, type among them`,
 		`12: channel "bad name!": a name has up to 100 letters, digits, dots, dashes and underscores, a letter or digit first`,
 		`14: rule a: type: "failure_rat"; did you mean "failure_rate"?`,
-		`15: rule b: has no type; want one of dead_executor, dead_letters, failure_rate, lost_jobs, missed_ticks, oldest_age, partitions, sla_missed`,
+		`15: rule b: has no type; want one of dead_executor, dead_letters, duties, failure_rate, lost_jobs, missed_ticks, oldest_age, partitions, sla_missed`,
 		`16: rule c: over: want a share from 0% to less than 100%, as 20% or 0.2, not "120%"`,
 		`16: rule c: min_runs: want a whole number from 1 to 10000, not "0"`,
 		`16: rule c: unknown key "windw"; did you mean "window"?`,

@@ -60,6 +60,8 @@ func (rd *reader) read(ctx context.Context, r *Rule) (readings, error) {
 		return rd.events(ctx, r, "dead_executors", since, r.Queues)
 	case Partitions:
 		return rd.partitions(ctx, r)
+	case Duties:
+		return rd.duties(ctx)
 	case LostJobs:
 		return rd.lostJobs()
 	default:
@@ -198,6 +200,14 @@ func (rd *reader) partitions(ctx context.Context, r *Rule) (readings, error) {
 		found.list = append(found.list, reading{subject: a.Table, value: days, text: text, level: bad})
 	}
 	return found, nil
+}
+
+func (rd *reader) duties(ctx context.Context) (readings, error) {
+	rows, err := rd.rows(ctx, "duties", int64(maxNamed+1))
+	if err != nil {
+		return readings{}, err
+	}
+	return named(rows, allBad, func(w row) string { return w.Text }), nil
 }
 
 func (rd *reader) lostJobs() (readings, error) {

@@ -15,6 +15,7 @@ const (
 	MissedTicks  = "missed_ticks"  // ticks of a schedule did not run, or are late
 	DeadExecutor = "dead_executor" // a process that worked jobs died
 	Partitions   = "partitions"    // partitions are not made far enough ahead
+	Duties       = "duties"        // the scheduler's duties are late, or fail
 	LostJobs     = "lost_jobs"     // jobs are in no place: a fault of Pelton's
 )
 
@@ -89,6 +90,7 @@ var traits = map[string]trait{
 	MissedTicks:  {[]string{"schedules", "window", "late"}, Rule{Window: 60 * minute, Late: 5 * minute}, "schedule"},
 	DeadExecutor: {[]string{"queues", "window"}, Rule{Window: 15 * minute}, "executor"},
 	Partitions:   {[]string{"days"}, Rule{Days: 7, For: 5 * minute, RecoverAfter: 5 * minute, Severity: Critical}, "table"},
+	Duties:       {nil, Rule{RecoverAfter: minute, Severity: Critical}, "duty"},
 	LostJobs:     {nil, Rule{RecoverAfter: 5 * minute, Severity: Critical}, ""},
 }
 

@@ -257,6 +257,24 @@ func TestPartitions(t *testing.T) {
 	}
 }
 
+func TestDuties(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, file(rule(alert.Duties, nil)))
+	if got := h.evaluate(); got != "" {
+		t.Errorf("while all is done: %s", got)
+	}
+	h.exec(`UPDATE pelton.duty SET done_at = now() - interval '1 h', due_at = now() - interval '4 min' WHERE duty = 'mover'`)
+	h.expect("firing ops duties: duty mover: nobody has done it since ")
+	h.exec(`UPDATE pelton.duty SET failing_since = now() - interval '2 min', failed_at = now(), failed_by = 'server_1', error = 'read-only' WHERE duty = 'keeper'`)
+	if got := h.evaluate(); !containsAll(got, "firing ops duties: duty keeper: fails since ", " at server_1: read-only") {
+		t.Errorf("a duty fails: %s", got)
+	}
+	h.exec(`UPDATE pelton.duty SET done_at = now(), due_at = now(), failing_since = NULL, error = NULL`)
+	if got := h.evaluate(); !containsAll(got, "recovered ops duties recovered: 2 at once, duty keeper the first") {
+		t.Errorf("they are done again: %s", got)
+	}
+}
+
 func TestLostJobs(t *testing.T) {
 	t.Parallel()
 	f := file(rule(alert.LostJobs, nil))

@@ -43,3 +43,4 @@ UNION ALL SELECT 'lag', 'job_ready', (greatest(CASE WHEN s.is_called THEN s.last
 UNION ALL SELECT 'passed', t.name, coalesce((SELECT CASE WHEN jsonb_typeof(f.passed) = 'array' THEN jsonb_array_length(f.passed) END
         FROM pelton.floor f WHERE f.relation = t.name ORDER BY f.no DESC LIMIT 1), 0)::float8
     FROM (VALUES ('job_ready'), ('job_scheduled')) AS t(name)
+UNION ALL SELECT 'duty', d.duty, extract(epoch FROM d.late)::float8 FROM pelton.duty_report d

@@ -69,6 +69,7 @@ var local = map[string]string{
 	"grants":       "needs the rights of the tables' owner",
 	"secret key":   "writes a file here",
 	"alert check":  "reads a file here, and needs no database",
+	"check":        "looks at the database, where no server answers",
 	"loadtest *":   "measures a database of its own",
 	"completion *": "is for shells",
 	"help":         "is for people",

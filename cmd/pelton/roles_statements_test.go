@@ -18,7 +18,7 @@ import (
 // What workers, schedulers and administrators run, by folder; an entry with a slash before it stands for all but those.
 var (
 	workerRuns = map[string]string{
-		"jobs/internal/store/sql": `add_tallies awake beat bury cancel_waiting claim delete_leases drop_leases drop_voids end_runs finish_copy finish_full
+		"jobs/internal/store/sql": `add_tallies awake beat bury cancel_waiting claim delete_leases drop_leases drop_voids duties end_runs finish_copy finish_full
 			free_ended_keys hint hint_due honour_voids line_up look_again look_lines outcomes put_off read read_attempts read_changes read_left
 			read_voids register sleep stored_attempts take_leases unregister wake writers_open`,
 		"jobs/joblog/sql":              "append trim",
@@ -29,7 +29,7 @@ var (
 	}
 	schedulerRuns = map[string]string{
 		"jobs/internal/store/sql": `anything_to_sweep beats bury cancel_waiting drop_voids end_runs facts hint honour_in_line honour_voids insert
-			job_ids keep_keys line_up mark_dead next_due old_voids outcomes put_back put_off read_leases reap_turn sweep_keys sweep_voids take_due
+			job_ids keep_keys line_up mark_dead next_due note_duties old_voids outcomes put_back put_off read_leases reap_turn sweep_keys sweep_voids take_due
 			take_leases wake cancel_many stored_attempts schedule`,
 		"internal/floor/sql":           "/",
 		"jobs/flow/internal/store/sql": "/insert_version insert_flows insert_files insert_content make_project keep_contents",
@@ -39,7 +39,7 @@ var (
 		"admin/alert/sql": "/drop_mute lock_mute put_mute",
 	}
 	adminRuns = map[string]string{
-		"jobs/internal/store/sql": `audit_lost audit_stale audit_twice cancel cancel_many change count_waiting dead_nodes delete_jobs discard
+		"jobs/internal/store/sql": `audit_lost audit_stale audit_twice cancel cancel_many change count_waiting dead_nodes delete_jobs discard duties
 			discard_many insert job_rows list_audit list_dead list_executors list_jobs list_jobs_by_state search_ended search_jobs move_again pause_queue places queues
 			read_attempts redrive redrive_many resume_queue retry runs_of update_queue`,
 		"jobs/joblog/sql": "/append trim",

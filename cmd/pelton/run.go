@@ -80,7 +80,7 @@ version, 130 interrupted.`,
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say more on stderr")
 	root.AddGroup(&cobra.Group{ID: groupRun, Title: "Run:"}, &cobra.Group{ID: groupOperate, Title: "Operate:"})
 	return parent(root, a.dev(), a.migrate(), a.worker(), a.server(), a.loadtest(),
-		a.job(), a.flow(), a.schedule(), a.queue(), a.dead(), a.partitions(), a.audit(), a.alert(), a.executor(), a.user(), a.token(), a.secret(), a.grants())
+		a.job(), a.flow(), a.schedule(), a.queue(), a.dead(), a.partitions(), a.check(), a.audit(), a.alert(), a.executor(), a.user(), a.token(), a.secret(), a.grants())
 }
 
 const (

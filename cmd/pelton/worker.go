@@ -20,7 +20,7 @@ func (a *app) worker() *cobra.Command {
 		Long: `Work jobs of the built-in kinds (commands, nodes of flows, notices, noop) from the queues given, so many at once as the numbers say.
 
 Jobs of other kinds are left to the programs that know them. The scheduler's duties (due jobs, retries, dead processes,
-partitions) are those of pelton server; run at least one.`,
+partitions) are those of pelton server; run at least one. A worker warns if for some minutes nobody has done them.`,
 		Example: "  pelton worker --queues default:100,etl:10",
 		Args:    arguments(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -85,6 +85,9 @@ func (e *engine) run(ctx context.Context) {
 	defer e.hands.wait()
 	for ctx.Err() == nil {
 		wait, err := e.look(ctx)
+		if ctx.Err() == nil {
+			e.c.config.StepObserver.DutyStepped(dutyAdvance, wait, err)
+		}
 		if err != nil && ctx.Err() == nil {
 			e.c.log.WarnContext(ctx, "advance flows; trying again", "error", err)
 			wait = time.Second

@@ -97,20 +97,80 @@ func (c *Client) known(ctx context.Context, project, name string) error {
 
 // Get reads a run and its nodes. A node whose job is being worked is RUNNING since that was taken, and one whose job is tried again has what was tried. ErrNotFound if there is no such run.
 func (c *Client) Get(ctx context.Context, run int64) (*RunDetail, error) {
+	return c.get(ctx, run, store.AllOutputs, 0)
+}
+
+// triedShown is how many characters of the error of an attempt there are where not all is read.
+const triedShown = 1000
+
+// GetPart is Get that reads no more than so many bytes of outputs, those of the first nodes: others are LeftOut. It cuts items after 1,000 characters,
+// reasons after 5,000, and the errors of what was tried after 1,000. Node has all of a node.
+func (c *Client) GetPart(ctx context.Context, run int64, outputs int) (*RunDetail, error) {
+	return c.get(ctx, run, max(0, outputs), triedShown)
+}
+
+func (c *Client) get(ctx context.Context, run int64, outputs, cut int) (*RunDetail, error) {
 	r, err := c.store.Run(ctx, c.pool, run)
 	if err != nil {
 		return nil, fmt.Errorf("run %d: %w", run, err)
 	}
-	nodes, err := c.store.ShownNodes(ctx, run)
+	nodes, err := c.store.ShownNodes(ctx, run, "", outputs)
 	if err != nil {
 		return nil, fmt.Errorf("run %d: %w", run, err)
 	}
-	tried, err := c.store.Tried(ctx, run)
+	tried, err := c.store.Tried(ctx, run, cut)
 	if err != nil {
 		return nil, fmt.Errorf("run %d: %w", run, err)
 	}
-	addTried(nodes, tried)
+	for _, a := range tried {
+		if int(a.No) < len(nodes) {
+			addTried(&nodes[a.No], a)
+		}
+	}
 	return &RunDetail{r, inPlace(nodes)}, nil
+}
+
+// Node reads a node of a run, as Get does. ErrNotFound if there is no such run or node.
+func (c *Client) Node(ctx context.Context, run int64, path string) (*NodeRow, error) {
+	nodes, err := c.store.ShownNodes(ctx, run, path, store.AllOutputs)
+	if err != nil {
+		return nil, fmt.Errorf("run %d: %w", run, err)
+	}
+	if path == "" || len(nodes) == 0 {
+		return nil, fmt.Errorf("run %d has no node %q: %w", run, path, ErrNotFound)
+	}
+	tried, err := c.store.Tried(ctx, run, 0)
+	if err != nil {
+		return nil, fmt.Errorf("run %d: %w", run, err)
+	}
+	for _, a := range tried {
+		if a.No == nodes[0].No {
+			addTried(&nodes[0], a)
+		}
+	}
+	return &nodes[0], nil
+}
+
+// NodeJob is a job of a node.
+type NodeJob = store.NodeJob
+
+// NodeJobs lists the jobs of a run's nodes, those of earlier tries too, in the order in which they were made: of the node with a path and those in it, or
+// of all if path is "", from behind the job after on, at most limit. There are none of a run that there is not.
+func (c *Client) NodeJobs(ctx context.Context, run int64, path string, after int64, limit int) ([]NodeJob, error) {
+	list, err := c.store.NodeJobs(ctx, run, path, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("jobs of run %d: %w", run, err)
+	}
+	return list, nil
+}
+
+// HasJob tells whether a job is, or was, one of a run's nodes.
+func (c *Client) HasJob(ctx context.Context, run, job int64) (bool, error) {
+	has, err := c.store.HasJob(ctx, run, job)
+	if err != nil {
+		return false, fmt.Errorf("run %d: %w", run, err)
+	}
+	return has, nil
 }
 
 // inPlace puts the instances of a for_each below it: their rows come behind all others, in the order in which they were made.
@@ -133,21 +193,18 @@ func inPlace(nodes []NodeRow) []NodeRow {
 	return list
 }
 
-// addTried adds what was tried to nodes whose jobs have not ended. A node's attempt is then the one that runs, or the last that did.
-func addTried(nodes []NodeRow, tried []Attempt) {
-	for _, a := range tried {
-		if int(a.No) >= len(nodes) || decide.Status(nodes[a.No].Status).Ended() { // it began since the nodes were read
-			continue
-		}
-		n := &nodes[a.No]
-		n.Tried, n.Attempt, n.RetryAt = append(n.Tried, a), a.Attempt, a.RetryAt
-		switch {
-		case n.Status != decide.Running.String():
-		case n.RetryAt != nil: // its executor has it on its list for a moment more
-			n.Status, n.StartedAt = decide.Queued.String(), nil
-		default:
-			n.Attempt++
-		}
+// addTried adds what was tried to a node whose job has not ended. Its attempt is then the one that runs, or the last that did.
+func addTried(n *NodeRow, a Attempt) {
+	if decide.Status(n.Status).Ended() { // it began since the nodes were read
+		return
+	}
+	n.Tried, n.Attempt, n.RetryAt = append(n.Tried, a), a.Attempt, a.RetryAt
+	switch {
+	case n.Status != decide.Running.String():
+	case n.RetryAt != nil: // its executor has it on its list for a moment more
+		n.Status, n.StartedAt = decide.Queued.String(), nil
+	default:
+		n.Attempt++
 	}
 }
 
@@ -200,7 +257,7 @@ func (c *Client) why(ctx context.Context, l *loaded, n int) (string, error) {
 	if l.rows[n].JobID == nil || l.machine.Node(n).Status != decide.Queued {
 		return l.machine.Why(n), nil
 	}
-	tried, err := c.store.Tried(ctx, l.run.ID)
+	tried, err := c.store.Tried(ctx, l.run.ID, 0)
 	if err != nil {
 		return "", fmt.Errorf("run %d: %w", l.run.ID, err)
 	}

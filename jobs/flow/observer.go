@@ -11,7 +11,15 @@ import (
 type StepObserver interface {
 	// Stepped is called after a step of a run was committed. s is only valid during the call.
 	Stepped(s *StepStats)
+	// DutyStepped is called after each look for runs to advance, and each sweep of old ones: it comes again after a time, or has failed.
+	DutyStepped(duty string, again time.Duration, err error)
 }
+
+// Duties of an engine, as observers are told of them.
+const (
+	dutyAdvance = "flows"
+	dutySweep   = "sweeper of flows"
+)
 
 // StepStats is one step of a run.
 type StepStats struct {
@@ -26,7 +34,8 @@ type StepStats struct {
 
 type noObserver struct{}
 
-func (noObserver) Stepped(*StepStats) {}
+func (noObserver) Stepped(*StepStats)                       {}
+func (noObserver) DutyStepped(string, time.Duration, error) {}
 
 // EndStatuses are those with which runs end.
 func EndStatuses() []string {

@@ -70,16 +70,20 @@ func (c *Client) SVG(ctx context.Context, w io.Writer, project, name string, ver
 
 // RunSVG draws a run's flow, its nodes coloured by their statuses.
 func (c *Client) RunSVG(ctx context.Context, w io.Writer, run int64) error {
-	r, err := c.Get(ctx, run)
+	r, err := c.store.Run(ctx, c.pool, run)
 	if err != nil {
-		return err
+		return fmt.Errorf("run %d: %w", run, err)
+	}
+	nodes, err := c.store.ShownNodes(ctx, run, "", 0)
+	if err != nil {
+		return fmt.Errorf("run %d: %w", run, err)
 	}
 	picture, err := c.picture(ctx, r.VersionID, r.Flow)
 	if err != nil {
 		return fmt.Errorf("run %d: %w", run, err)
 	}
-	status := make([]string, len(r.Nodes))
-	for _, n := range r.Nodes {
+	status := make([]string, len(nodes))
+	for _, n := range nodes {
 		status[n.No] = n.Status
 	}
 	return picture.Write(w, func(i int) string { return status[i] })

@@ -23,7 +23,12 @@ func newSweeper(c *Client) *sweeper { return &sweeper{c} }
 func (s *sweeper) run(ctx context.Context) {
 	for {
 		wait := sweepEvery
-		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
+		err := s.sweep(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		s.c.config.StepObserver.DutyStepped(dutySweep, wait, err)
+		if err != nil {
 			s.c.log.WarnContext(ctx, "sweep old runs of flows; trying again", "error", err)
 			wait = sweepAgain
 		}

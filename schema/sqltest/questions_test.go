@@ -62,6 +62,7 @@ var answers = map[string]answer{
 	"What starts in the next two hours?":                     {"job_id kind queue state due in_time", 3, "retryable"},
 	"Which queues are paused, since when, and by whom?":      {"queue paused_at paused_for who", 1, "ann as "},
 	"Who works, who is silent, and what do they hold?":       {"id name host pid state last_sign leased slots queues", 4, "dead"},
+	"Does somebody do the scheduler's duties?":               {"duty state done_at done_by failing_since failed_by error", 6, "keeper"},
 	"Is any job lost?":                                       {"job_id created_at kind queue last_run last_outcome", 0, ""},
 	"What ran last night, and for how long?":                 {"kind queue runs total mean longest not_completed", 4, "command"},
 	"What failed in the last day, and why?":                  {"ended_at job_id kind queue attempt outcome error next_due executor_name", 10, "panic: index out of range [3] with length 3"},

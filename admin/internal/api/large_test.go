@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/jobs/flow"
 )
 
 // A page of a list whose items are large ends early, and the cursors lead to all of them.
@@ -88,6 +90,63 @@ func TestLargeItemsMakeShortPages(t *testing.T) {
 		if len(seen) != want {
 			t.Errorf("%s: %d items, want %d", path, len(seen), want)
 		}
+	}
+}
+
+// A run's nodes come with outputs up to a bound, and each node with all of its own. Who wants the log of a node's job has no outputs read.
+func TestRunWithLargeOutputs(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.push(access.Admin, "sales")
+	run := do[struct{ Run int64 }](s, access.Operator, 201, "POST", "/api/v1/projects/sales/flows/etl/runs", map[string]any{}).Run
+	const nodes, each = 40, 300 << 10
+	_, err := s.pool.Exec(t.Context(), `
+		INSERT INTO pelton.flow_node (run_id, no, path, status, job_id, outputs)
+		SELECT $1, 2 + n, 'first[' || n || ']', 'SUCCEEDED', 7000 + n, json_build_object('text', repeat('x', $3)) FROM generate_series(1, $2::int) n`, run, nodes, each)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := fmt.Sprintf("/api/v1/runs/%d", run)
+	r := s.ask(s.tokens[access.Viewer], "GET", at, nil)
+	var detail flow.RunDetail
+	if err := json.Unmarshal(r.body, &detail); err != nil || len(r.body) > 5<<20 || len(detail.Nodes) != nodes+2 {
+		t.Fatalf("%d: %d bytes, %d nodes, %v", r.status, len(r.body), len(detail.Nodes), err)
+	}
+	there, left := 0, 0
+	for _, n := range detail.Nodes {
+		if n.Outputs != nil {
+			there++
+		}
+		if n.LeftOut {
+			left++
+		}
+	}
+	if there != 13 || left != nodes-there {
+		t.Errorf("%d nodes have their outputs, %d say that they are left out", there, left)
+	}
+	if n := do[flow.NodeRow](s, access.Viewer, 200, "GET", at+"/node?node=first%5B40%5D", nil); n.Path != "first[40]" || len(n.Outputs) < each || n.LeftOut {
+		t.Errorf("%s: %d bytes of outputs", n.Path, len(n.Outputs))
+	}
+	s.problemOf(s.ask(s.tokens[access.Viewer], "GET", at+"/node?node=third", nil), 404, "not-found", `no node "third"`)
+	s.problemOf(s.ask(s.tokens[access.Viewer], "GET", at+"/node", nil), 422, "invalid-request", "missing")
+	// From here on whoever reads outputs fails.
+	_, err = s.pool.Exec(t.Context(), `
+		CREATE FUNCTION pelton.unread(bigint) RETURNS json STABLE LANGUAGE plpgsql AS $$ BEGIN RAISE 'outputs are read'; END $$;
+		ALTER TABLE pelton.flow_node RENAME TO flow_node_kept;
+		CREATE VIEW pelton.flow_node AS SELECT run_id, no, path, status, job_id, jobs, pelton.unread(run_id) AS outputs FROM pelton.flow_node_kept`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs := do[page[struct{ Node string }]](s, access.Viewer, 200, "GET", at+"/logs?node=first&limit=30", nil)
+	if len(logs.Items) != 30 || logs.Items[0].Node != "first[1]" || logs.NextCursor == "" {
+		t.Errorf("logs: %+v", logs)
+	}
+	if logs = do[page[struct{ Node string }]](s, access.Viewer, 200, "GET", at+"/logs?node=first&cursor="+logs.NextCursor, nil); len(logs.Items) != 10 || logs.NextCursor != "" {
+		t.Errorf("logs: %+v", logs)
+	}
+	for _, below := range []string{"/log", "/log/follow"} {
+		s.problemOf(s.ask(s.tokens[access.Viewer], "GET", at+"/jobs/7040"+below, nil), 404, "not-found", "7040")
+		s.problemOf(s.ask(s.tokens[access.Viewer], "GET", at+"/jobs/8000"+below, nil), 404, "not-found", "no node with job 8000")
 	}
 }
 

@@ -1,12 +1,9 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/document"
@@ -49,26 +46,23 @@ func (s *server) runsLogs(ctx context.Context, in *runsLogsInput) (*answer[Page[
 	if _, err := s.run(ctx, in.ID, access.Viewer); err != nil {
 		return nil, err
 	}
-	detail, err := s.Flows.Get(ctx, in.ID)
+	const list = "logs"
+	after, err := positionOf[int64](list, in.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	all := []NodeLog{}
-	for i := range detail.Nodes {
-		n := &detail.Nodes[i]
-		if in.Node != "" && n.Path != in.Node && !strings.HasPrefix(n.Path, in.Node+":") && !strings.HasPrefix(n.Path, in.Node+"[") {
-			continue
-		}
-		for _, job := range jobsOf(n) {
-			all = append(all, NodeLog{Node: n.Path, JobID: job})
-		}
+	if after == nil {
+		after = new(int64)
 	}
-	key := func(l NodeLog) int64 { return l.JobID }
-	slices.SortFunc(all, func(a, b NodeLog) int { return cmp.Compare(a.JobID, b.JobID) })
-	page, err := pageFrom("logs", all, in.Paging, key)
+	jobs, err := s.Flows.NodeJobs(ctx, in.ID, in.Node, *after, in.Limit+1)
 	if err != nil {
 		return nil, err
 	}
+	all := make([]NodeLog, len(jobs))
+	for i, job := range jobs {
+		all[i] = NodeLog{Node: job.Path, JobID: job.ID}
+	}
+	page := pageOf(list, all, in.Limit, func(l NodeLog) any { return l.JobID })
 	for i := range page.Items {
 		sizes, err := joblog.Sizes(ctx, s.Pool, s.Jobs.Schema(), page.Items[i].JobID)
 		if err != nil {
@@ -77,15 +71,6 @@ func (s *server) runsLogs(ctx context.Context, in *runsLogsInput) (*answer[Page[
 		page.Items[i].Logs = document.NewLogSizes(sizes)
 	}
 	return &answer[Page[NodeLog]]{page}, nil
-}
-
-// jobsOf are the jobs of a node's tries, the first first.
-func jobsOf(n *flow.NodeRow) []int64 {
-	list := slices.Clone(n.Jobs)
-	if n.JobID != nil {
-		list = append(list, *n.JobID)
-	}
-	return list
 }
 
 // NodeJobPath names a job of a run's node.
@@ -100,14 +85,8 @@ func (s *server) checkNodeJob(ctx context.Context, in *NodeJobPath) error {
 	if _, err := s.run(ctx, in.ID, access.Viewer); err != nil {
 		return err
 	}
-	detail, err := s.Flows.Get(ctx, in.ID)
-	if err != nil {
+	if has, err := s.Flows.HasJob(ctx, in.ID, in.Job); err != nil || has {
 		return err
-	}
-	for i := range detail.Nodes {
-		if slices.Contains(jobsOf(&detail.Nodes[i]), in.Job) {
-			return nil
-		}
 	}
 	return fmt.Errorf("run %d has no node with job %d: %w", in.ID, in.Job, flow.ErrNotFound)
 }

@@ -25,7 +25,11 @@ func (s *server) addRuns() {
 	}, s.runsList)
 	add(s, operation{
 		id: "runs-get", method: http.MethodGet, path: "/runs/{id}", tag: "runs", summary: "Show a run and its nodes",
+		detail: "With outputs of the first nodes, 4 MiB in all: those of others are outputs_left_out. Long items, reasons and errors are cut. runs-node has all of a node.",
 	}, s.runsGet)
+	add(s, operation{
+		id: "runs-node", method: http.MethodGet, path: "/runs/{id}/node", tag: "runs", summary: "Show a node of a run, all of it",
+	}, s.runsNode)
 	add(s, operation{
 		id: "runs-why", method: http.MethodGet, path: "/runs/{id}/why", tag: "runs",
 		summary: "Say how a run stands, or why a node has not started, or why it ended as it did",
@@ -133,11 +137,31 @@ func (s *server) runsGet(ctx context.Context, in *RunPath) (*answer[flow.RunDeta
 	if _, err := s.run(ctx, in.ID, access.Viewer); err != nil {
 		return nil, err
 	}
-	detail, err := s.Flows.Get(ctx, in.ID)
+	detail, err := s.Flows.GetPart(ctx, in.ID, pageBytes)
 	if err != nil {
 		return nil, err
 	}
 	return &answer[flow.RunDetail]{*detail}, nil
+}
+
+type runsNodeInput struct {
+	RunPath
+
+	Node string `query:"node" maxLength:"10000" doc:"its path; required"`
+}
+
+func (s *server) runsNode(ctx context.Context, in *runsNodeInput) (*answer[flow.NodeRow], error) {
+	if _, err := s.run(ctx, in.ID, access.Viewer); err != nil {
+		return nil, err
+	}
+	if in.Node == "" {
+		return nil, invalid("query.node", "it is missing: the path of a node")
+	}
+	node, err := s.Flows.Node(ctx, in.ID, in.Node)
+	if err != nil {
+		return nil, err
+	}
+	return &answer[flow.NodeRow]{*node}, nil
 }
 
 type runsWhyInput struct {

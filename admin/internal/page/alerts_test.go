@@ -37,6 +37,19 @@ rules:
 	return store
 }
 
+// The overview tells of duties that nobody does, and of those that fail, with the reason.
+func TestOverviewTellsOfDuties(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{})
+	s.Exec(`UPDATE pelton.duty SET due_at = now() - interval '5 min', done_at = '2026-03-01 12:00Z' WHERE duty = 'mover'`)
+	s.Exec(`UPDATE pelton.duty SET failing_since = now() - interval '2 min', failed_at = now(), failed_by = $1, error = $1 WHERE duty = 'keeper'`, evil)
+	a := s.As("viewer").Want(200, "/", "Duty <bdi>mover</bdi> was last done at", "2026-03-01", "Duty <bdi>keeper</bdi> fails since")
+	checkEscaped(t, "the overview", a)
+	if strings.Contains(a.Body, "reaper") {
+		t.Error("it tells of a duty that is done")
+	}
+}
+
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Start(t, pagetest.Options{})

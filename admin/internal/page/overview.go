@@ -111,7 +111,15 @@ type charts struct {
 type standing struct {
 	LiveRuns, FailedRuns, BadSchedules int64
 	Ticks                              []nextTick // the next ones
+	Duties                             []undone   // those that are late, or fail
 	worked                             []string   // queues of which live executors take jobs
+}
+
+// undone is a duty of the scheduler's that is late, or fails.
+type undone struct {
+	Duty        string
+	Since       time.Time
+	By, Problem *string // who fails, and why; nil: nobody does it
 }
 
 // nextTick is when a schedule fires next.
@@ -131,6 +139,9 @@ func (p *Page) standing(ctx context.Context, tx pgx.Tx) (s standing, err error) 
 		return s, err
 	}
 	if s.Ticks, err = sqlfile.Rows(ctx, p.sql, tx, pgx.RowToStructByPos[nextTick], "overview_ticks"); err != nil {
+		return s, err
+	}
+	if s.Duties, err = sqlfile.Rows(ctx, p.sql, tx, pgx.RowToStructByPos[undone], "overview_duties"); err != nil {
 		return s, err
 	}
 	s.worked, err = sqlfile.Rows(ctx, p.sql, tx, pgx.RowTo[string], "worked_queues")

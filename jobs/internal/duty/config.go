@@ -15,6 +15,9 @@ const MoveLook = 7500 * time.Millisecond
 type Config struct {
 	Log *slog.Logger // defaults to slog's default logger
 
+	// Process is who does the duties, as others see it.
+	Process string
+
 	// Lease is how long an executor must have shown no sign of life to be taken for dead. Looks are a third of it apart.
 	// Defaults to 30 s.
 	Lease time.Duration
@@ -47,6 +50,12 @@ type Config struct {
 	// Reaped is told what became of runs of dead executors; BelowMark of rows found below a mark. Both may be nil.
 	Reaped    func(lost, discarded int)
 	BelowMark func(relation string, n int)
+
+	// Stepped is told of the end of each step of a duty: when it comes again, or why it failed. May be nil.
+	Stepped func(duty string, again time.Duration, err error)
+
+	// NoteEvery is the time between two notes in the database of how the duties get on. Defaults to 30 s; the view duty_report counts on it.
+	NoteEvery time.Duration
 }
 
 func (c Config) withDefaults() Config {
@@ -76,6 +85,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.BelowMark == nil {
 		c.BelowMark = func(string, int) {}
+	}
+	if c.Stepped == nil {
+		c.Stepped = func(string, time.Duration, error) {}
+	}
+	if c.NoteEvery == 0 {
+		c.NoteEvery = 30 * time.Second
 	}
 	return c
 }

@@ -20,11 +20,12 @@ const stepTimeout = 2 * time.Minute
 // loop repeats a step.
 type loop struct {
 	*service.Service
-	name   string
-	log    *slog.Logger
-	step   func(ctx context.Context) (time.Duration, error) // returns when to come again
-	hint   chan struct{}
-	hinted time.Duration // the longest wait after a hint
+	name    string
+	log     *slog.Logger
+	step    func(ctx context.Context) (time.Duration, error) // returns when to come again
+	hint    chan struct{}
+	hinted  time.Duration                                     // the longest wait after a hint
+	stepped func(duty string, again time.Duration, err error) // is told of the end of each step; nil: nobody is
 }
 
 func newLoop(name string, log *slog.Logger, step func(ctx context.Context) (time.Duration, error)) *loop {
@@ -45,9 +46,11 @@ func (l *loop) run(ctx context.Context) {
 	var pause time.Duration // after failures
 	for {
 		wait, err := l.once(ctx)
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return
+		}
+		l.tell(wait, err)
+		switch {
 		case err != nil:
 			if pause == 0 {
 				l.log.WarnContext(ctx, "a duty fails and is repeated", "duty", l.name, "error", err)
@@ -64,6 +67,12 @@ func (l *loop) run(ctx context.Context) {
 		if !l.wait(ctx, wait) {
 			return
 		}
+	}
+}
+
+func (l *loop) tell(again time.Duration, err error) {
+	if l.stepped != nil {
+		l.stepped(l.name, again, err)
 	}
 }
 

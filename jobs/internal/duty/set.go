@@ -20,12 +20,13 @@ type Set struct {
 
 	moving, marking, markingTimes *loop
 	loops                         []*loop
+	notes                         *notebook
 }
 
 // New makes a set. It does nothing before Start.
 func New(st *store.Store, config Config) *Set {
 	c := config.withDefaults()
-	s := &Set{store: st, config: c, reaper: newReaper(st, c)}
+	s := &Set{store: st, config: c, reaper: newReaper(st, c), notes: newNotebook(st, c)}
 	s.mover = newMover(st, c, s.hasMoved, s.HintBusy)
 	s.moving = newLoop("mover", c.Log, s.mover.Step)
 	s.moving.hinted = moveHinted
@@ -41,6 +42,9 @@ func New(st *store.Store, config Config) *Set {
 			return c.KeepEvery, c.Keep(ctx)
 		}))
 	}
+	for _, l := range s.loops {
+		l.stepped = s.notes.stepped
+	}
 	return s
 }
 
@@ -49,11 +53,13 @@ func (s *Set) Start(ctx context.Context) {
 	for _, l := range s.loops {
 		l.Start(ctx)
 	}
+	s.notes.Start(ctx)
 }
 
 // Stop ends the duties and waits for them; each finishes or rolls back what it is at.
 func (s *Set) Stop() {
 	var stopping sync.WaitGroup
+	stopping.Go(s.notes.Stop)
 	for _, l := range s.loops {
 		stopping.Go(l.Stop)
 	}

@@ -3,6 +3,7 @@ package store_test
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -156,14 +157,59 @@ func TestLeasesReadToShowARun(t *testing.T) {
 	d.exec(`INSERT INTO pelton.job_lease (executor, no, job_ids) VALUES (2, 1, ARRAY[3, 5, 6])`)
 	d.exec(`ANALYZE`)
 	for run, want := range map[int64]float64{1: 0, 2: 3} {
-		plan := d.run("shown_nodes", run)
+		plan := d.run("shown_nodes", run, "", -1)
 		if n := plan.rows("Function Scan") + plan.rows("ProjectSet"); n != want {
 			t.Errorf("run %d: %v jobs of leases are read, want %v", run, n, want)
 		}
 	}
-	nodes, err := d.ShownNodes(t.Context(), 2)
+	nodes, err := d.ShownNodes(t.Context(), 2, "", -1)
 	if err != nil || len(nodes) != 3 || nodes[1].Status != "RUNNING" || nodes[2].Status != "QUEUED" {
 		t.Errorf("shown are %+v (%v)", nodes, err)
+	}
+}
+
+// Of nodes with large outputs no more are read than are asked for: of a run that is looked at in parts those of its first nodes, and none to find a job of
+// it. Outputs that take little on disk count by what they are unpacked.
+func TestOutputsAreReadWithinABound(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	const nodes, each = 100, 16 << 10
+	d.exec(`INSERT INTO pelton.flow_node (run_id, no, path, status, job_id, jobs, outputs, reason)
+		SELECT 1, n, 'n' || n, 'SUCCEEDED', 100 + n, ARRAY[1000 + n], json_build_object('x', (SELECT string_agg(md5(random()::text), '') FROM generate_series(1, $2 / 32 + 0 * n))), repeat('r', 20000)
+		FROM generate_series(0, $1::int - 1) n`, nodes, each)
+	d.exec(`INSERT INTO pelton.flow_node (run_id, no, path, status, job_id, outputs)
+		SELECT 2, n, 'n' || n, 'SUCCEEDED', 500 + n, json_build_object('x', repeat('x', $2)) FROM generate_series(0, $1::int - 1) n`, nodes, each)
+	d.exec(`VACUUM ANALYZE pelton.flow_node`)
+	whole := d.pages("shown_nodes", 1, "", 2*nodes*each) // to see how long they are they must be unpacked
+	for name, args := range map[string][]any{
+		"has_job": {1, 1000 + nodes - 1}, "node_jobs": {1, "", 0, nodes}, "shown_nodes": {1, "", 0}, "shown_nodes of few bytes": {1, "", 10 * each},
+	} {
+		statement, _, _ := strings.Cut(name, " ")
+		if n := d.pages(statement, args...); n > whole/5 {
+			t.Errorf("%s looks at %d pages, all outputs are %d", name, n, whole)
+		}
+	}
+	for run := range int64(2) {
+		list, err := d.ShownNodes(t.Context(), run+1, "", 10*each+each/2)
+		if err != nil || len(list) != nodes {
+			t.Fatal(len(list), err)
+		}
+		for i, n := range list {
+			if got := len(n.Outputs) > 0; got != (i < 10) || n.LeftOut == got || n.Reason != nil && len(*n.Reason) != 5000 {
+				t.Fatalf("run %d, node %d: %d bytes of outputs, left out %t", run+1, i, len(n.Outputs), n.LeftOut)
+			}
+		}
+		if list, err = d.ShownNodes(t.Context(), run+1, "n7", store.AllOutputs); err != nil || len(list) != 1 || list[0].No != 7 || len(list[0].Outputs) < each || list[0].LeftOut {
+			t.Errorf("run %d, node 7: %v", run+1, err)
+		}
+	}
+	if jobs, err := d.NodeJobs(t.Context(), 1, "n5", 105, 10); err != nil || len(jobs) != 1 || jobs[0].ID != 1005 {
+		t.Errorf("%v, %v", jobs, err)
+	}
+	for job, want := range map[int64]bool{100: true, 1000 + nodes - 1: true, 500: false} {
+		if got, err := d.HasJob(t.Context(), 1, job); err != nil || got != want {
+			t.Errorf("job %d of run 1: %t, %v", job, got, err)
+		}
 	}
 }
 

@@ -52,8 +52,9 @@ type Node struct {
 	Held      *string         `json:"held_by,omitempty"`
 	Outputs   json.RawMessage `json:"outputs,omitempty"`
 	Jobs      []int64         `json:"earlier_jobs,omitempty"`
-	Tried     []Attempt       `json:"tried,omitempty" db:"-"`    // of a job that has not ended, for people
-	RetryAt   *time.Time      `json:"retry_at,omitempty" db:"-"` // of one that waits for its next attempt, likewise
+	Tried     []Attempt       `json:"tried,omitempty" db:"-"`            // of a job that has not ended, for people
+	RetryAt   *time.Time      `json:"retry_at,omitempty" db:"-"`         // of one that waits for its next attempt, likewise
+	LeftOut   bool            `json:"outputs_left_out,omitempty" db:"-"` // there are outputs, which were not read
 }
 
 // Attempt is one that a node's job has behind it, and another follows.
@@ -156,14 +157,46 @@ func (s *Store) Nodes(ctx context.Context, db DB, run int64) ([]Node, error) {
 	return all[Node](ctx, s, db, "nodes", run)
 }
 
-// ShownNodes is Nodes for people: a node whose job is being worked is RUNNING.
-func (s *Store) ShownNodes(ctx context.Context, run int64) ([]Node, error) {
-	return all[Node](ctx, s, s.Pool, "shown_nodes", run)
+// AllOutputs is no bound of what is read of outputs.
+const AllOutputs = -1
+
+// ShownNodes is Nodes for people: a node whose job is being worked is RUNNING. It reads all, or the one with a path; outputs as long as those of the
+// first nodes take so many bytes together, and then what else may be long is cut.
+func (s *Store) ShownNodes(ctx context.Context, run int64, path string, outputs int) ([]Node, error) {
+	type shown struct {
+		Node
+		LeftOut bool
+	}
+	list, err := all[shown](ctx, s, s.Pool, "shown_nodes", run, path, outputs)
+	nodes := make([]Node, len(list))
+	for i, n := range list {
+		nodes[i], nodes[i].LeftOut = n.Node, n.LeftOut
+	}
+	return nodes, err
 }
 
-// Tried lists the attempts that the jobs of a run's nodes have behind them while they have not ended, by node, the newest few of each.
-func (s *Store) Tried(ctx context.Context, run int64) ([]Attempt, error) {
-	return all[Attempt](ctx, s, s.Pool, "tried", run)
+// NodeJob is a job of a node.
+type NodeJob struct {
+	Path string
+	ID   int64
+}
+
+// NodeJobs lists jobs of a run's nodes, those of earlier tries too, in the order in which they were made: of the node with a path and those in it, or of
+// all if it is "", from behind a job on.
+func (s *Store) NodeJobs(ctx context.Context, run int64, path string, after int64, limit int) ([]NodeJob, error) {
+	return all[NodeJob](ctx, s, s.Pool, "node_jobs", run, path, after, limit)
+}
+
+// HasJob tells whether a job is, or was, one of a run's nodes.
+func (s *Store) HasJob(ctx context.Context, run, job int64) (bool, error) {
+	found, err := column[bool](ctx, s, s.Pool, "has_job", run, job)
+	return err == nil && found[0], err
+}
+
+// Tried lists the attempts that the jobs of a run's nodes have behind them while they have not ended, by node, the newest few of each; their errors are
+// cut after so many characters, if that is not 0.
+func (s *Store) Tried(ctx context.Context, run int64, cut int) ([]Attempt, error) {
+	return all[Attempt](ctx, s, s.Pool, "tried", run, cut)
 }
 
 // QueuedJob is how a job stands that is queued.
@@ -222,6 +255,7 @@ type nodeRecord struct {
 	Jobs      []int64         `json:"jobs"`
 	Tried     []Attempt       `json:"-"`
 	RetryAt   *time.Time      `json:"-"`
+	LeftOut   bool            `json:"-"`
 }
 
 func columnsOf(nodes []Node) []nodeRecord {

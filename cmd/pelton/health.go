@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/peltonq/pelton/admin/alert"
+	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/schema"
+)
+
+// fewestDays is for how many days partitions must be made, as the alerts have it.
+const fewestDays = 7
+
+// finding is what a check of the installation found.
+type finding struct {
+	Check  string `json:"check"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+}
+
+func (a *app) check() *cobra.Command {
+	return &cobra.Command{
+		Use: "check", Short: "Look whether all is well: schema, duties, executors, partitions, alerts", GroupID: groupOperate,
+		Long: `Look at the database whether all is well: its schema is that of this program, the scheduler's duties are done in time, somebody works jobs,
+partitions are made ahead, and no alert fires. It asks no server, and so works where none answers.
+
+The exit code is 0 if all is well, 1 if something is not, 5 if the database cannot be reached, 6 if its schema is another one's.`,
+		Args: arguments(cobra.NoArgs),
+		RunE: brief(func(ctx context.Context, _ []string) error {
+			return a.withAlerts(ctx, func(ctx context.Context, db database, store *alert.Store) error {
+				findings, err := a.findings(ctx, db, store)
+				if err != nil {
+					return err
+				}
+				bad := 0
+				for _, f := range findings {
+					if !f.OK {
+						bad++
+					}
+				}
+				if err := list(a, "CHECK STATE DETAIL", findings, func(f finding) []any {
+					state := "ok"
+					if !f.OK {
+						state = "bad"
+					}
+					return []any{f.Check, state, f.Detail}
+				}); err != nil {
+					return err
+				}
+				if bad > 0 {
+					return fmt.Errorf("%d of %d checks say that something is wrong", bad, len(findings))
+				}
+				return nil
+			})
+		}),
+	}
+}
+
+// findings are of a schema that is of the right version.
+func (a *app) findings(ctx context.Context, db database, store *alert.Store) ([]finding, error) {
+	found := []finding{{"schema", true, fmt.Sprintf("schema %s is that of this program", a.schemaName())}}
+	duties, err := db.client.Duties(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range duties {
+		found = append(found, ofDuty(d))
+	}
+	executors, err := db.client.ExecutorList(ctx, &jobs.ExecutorListParams{Limit: 10_000})
+	if err != nil {
+		return nil, err
+	}
+	found = append(found, ofExecutors(executors))
+	keeper, err := schema.NewKeeper(db.pool, a.schemaName(), schema.KeeperConfig{})
+	if err != nil {
+		return nil, err
+	}
+	ahead, err := keeper.Ahead(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, table := range ahead {
+		found = append(found, ofPartitions(table))
+	}
+	status, err := store.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return append(found, ofAlerts(status)), nil
+}
+
+func ofDuty(d jobs.Duty) finding {
+	f := finding{"duty " + d.Name, d.State == jobs.DutyOK, "done at " + moment(d.DoneAt)}
+	switch d.State {
+	case jobs.DutyFailing:
+		f.Detail = fmt.Sprintf("fails since %s at %s: %s", moment(*d.FailingSince), *d.FailedBy, *d.Error)
+	case jobs.DutyLate:
+		f.Detail = fmt.Sprintf("nobody has done it since %s: run pelton server", moment(d.DoneAt))
+	}
+	return f
+}
+
+func ofExecutors(all []jobs.Executor) finding {
+	alive := 0
+	for _, e := range all {
+		if e.State == "alive" {
+			alive++
+		}
+	}
+	if alive == 0 {
+		return finding{"executors", false, "no process that works jobs is alive: run pelton worker, or your service"}
+	}
+	return finding{"executors", true, fmt.Sprintf("%d alive", alive)}
+}
+
+func ofPartitions(ahead schema.Ahead) finding {
+	f := finding{"partitions of " + ahead.Table, ahead.Until >= fewestDays*24*time.Hour, fmt.Sprintf("%d made ahead", ahead.Partitions)}
+	if !f.OK {
+		f.Detail += fmt.Sprintf(", want enough for %d days: run pelton partitions maintain", fewestDays)
+	}
+	return f
+}
+
+func ofAlerts(status alert.Status) finding {
+	var firing []string
+	for _, one := range status.Alerts {
+		if one.State == alert.StateFiring {
+			firing = append(firing, strings.TrimSpace(one.Rule+" "+one.Subject))
+		}
+	}
+	switch {
+	case status.Late:
+		return finding{"alerts", false, "nobody evaluates the rules: run pelton server"}
+	case len(firing) > 0:
+		return finding{"alerts", false, "fire: " + strings.Join(firing, ", ")}
+	}
+	return finding{"alerts", true, "none fires"}
+}

@@ -1,0 +1,2 @@
+DROP VIEW pelton.duty_report;
+DROP TABLE pelton.duty;
