@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/internal/reach"
 	"github.com/peltonq/pelton/periodic"
@@ -395,9 +397,14 @@ func (p *Page) triggerSchedule(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := p.config.Schedules.Trigger(r.Context(), e.Name)
+	t, err := doOnce(p, r, func(ctx context.Context, tx pgx.Tx) (*periodic.Triggered, error) {
+		return p.config.Schedules.TriggerTx(ctx, tx, e.Name)
+	})
 	if err != nil {
 		return scheduleFault(err)
+	}
+	if e.Flow != nil {
+		p.config.Flows.Hint(r.Context())
 	}
 	to := schedulePath(e.Name)
 	switch {
@@ -455,7 +462,9 @@ func (p *Page) backfillSchedule(w http.ResponseWriter, r *http.Request) error {
 			return badInput("at a time: %q is no number", text)
 		}
 	}
-	b, err := p.config.Schedules.Backfill(r.Context(), e.Name, params)
+	b, err := doOnce(p, r, func(ctx context.Context, tx pgx.Tx) (*periodic.Backfill, error) {
+		return p.config.Schedules.BackfillTx(ctx, tx, e.Name, params)
+	})
 	if err != nil {
 		return scheduleFault(err)
 	}
