@@ -245,8 +245,8 @@ func one(e decide.Event) []decide.Event { return []decide.Event{e} }
 
 // jobEnded is the event of a job's end, unless a newer job has taken its place.
 func (s *step) jobEnded(r *store.Report) []decide.Event {
-	if r.Node == nil || int(*r.Node) >= len(s.l.rows) {
-		return nil
+	if r.Node == nil || *r.Node < 0 || int(*r.Node) >= len(s.l.rows) {
+		return nil // a mark that this engine has not made
 	}
 	n := int(*r.Node)
 	row := &s.l.rows[n]

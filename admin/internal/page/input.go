@@ -10,7 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/peltonq/pelton/admin/internal/reach"
 )
 
 // words are what a field lists, with commas between.
@@ -25,10 +26,8 @@ func words(text string) (list []string) {
 
 // storable refuses texts that no database can hold.
 func storable(texts ...string) error {
-	for _, text := range texts {
-		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-			return badInput("a field holds bytes that are no text")
-		}
+	if !reach.Storable(texts...) {
+		return badInput("a field holds bytes that are no text")
 	}
 	return nil
 }
@@ -95,15 +94,18 @@ func parseDue(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, badInput("%q is no time: want 2027-01-31 or 2027-01-31 12:30, both in UTC, or how far ahead, as 90m, 12h or 3d", text)
 }
 
-// editable is JSON for a field: indented, and characters that act (see visible) are escapes in it, so that what comes back is what went out.
-func editable(raw []byte) string {
-	text := pretty(json.RawMessage(compacted(raw)))
-	if !strings.ContainsFunc(text, acts) {
+// editable is JSON for a field: indented, and escaped.
+func editable(raw []byte) string { return escaped(pretty(json.RawMessage(compacted(raw)))) }
+
+// escaped is JSON in which characters that act (see visible) are written as escapes, so that what comes back from a form is what went out.
+func escaped(text string) string {
+	inText := func(r rune) bool { return acts(r) && r != '\r' } // a carriage return stands between values alone
+	if !strings.ContainsFunc(text, inText) {
 		return text
 	}
 	var out strings.Builder
 	for _, r := range text {
-		if acts(r) {
+		if inText(r) {
 			fmt.Fprintf(&out, `\u%04x`, r)
 		} else {
 			out.WriteRune(r)

@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"crypto/rand"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -119,6 +120,7 @@ var funcs = template.FuncMap{
 
 	"statuses": nodeStatusNames,
 	"dict":     dict,
+	"newKey":   rand.Text,
 }
 
 // dict makes a map of pairs, to give a template several things.
@@ -318,11 +320,11 @@ func reason(n int, text string) string {
 // stateClass is the colour of a state: of a job, an outcome, a status of flows, ticks.
 func stateClass(state string) string {
 	switch strings.ToLower(state) {
-	case "completed", "succeeded", "fired", "alive", "active", "ok", "on":
+	case "completed", "succeeded", "fired", "alive", "active", "ok", "on", "open":
 		return "good"
 	case "running", "preparing":
 		return "runs"
-	case "available", "queued", "ready", "pending", "scheduled", "waiting", "snoozed", "returned", "retried", "moved":
+	case "available", "queued", "ready", "pending", "scheduled", "waiting", "ahead", "snoozed", "returned", "retried", "moved":
 		return "waits"
 	case "retryable", "errored", "paused", "failed_finishing", "killing", "failed_succeeded", "lost", "late", "parked":
 		return "warns"

@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"fmt"
 	"maps"
 	"net/url"
 	"strings"
@@ -58,6 +59,45 @@ func pushFlow(t *testing.T, s *pagetest.Site, project string) {
 	}
 }
 
+// A button that is pressed twice starts one thing, and leads to it both times; a form that is loaded anew starts another.
+func TestFormsThatAreSentTwice(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{})
+	pushFlow(t, s, "etl")
+	put(t, s, nightly("team/nightly"))
+	operator := s.As("operator")
+	past := time.Now().AddDate(0, 0, -3).Format("2006-01-02")
+	for _, c := range []struct {
+		page, action, count string
+		form                url.Values
+	}{
+		{"/flows/etl/daily", "/flows/etl/daily/run", `SELECT count(*) FROM pelton.flow_run`, url.Values{"params": {"x=1"}}},
+		{"/schedules/team%2Fnightly", "/schedules/team%2Fnightly/trigger", `SELECT count(*) FROM pelton.job`, url.Values{}},
+		{"/schedules/team%2Fnightly", "/schedules/team%2Fnightly/backfill", `SELECT count(*) FROM pelton.schedule_backfill`, url.Values{"from": {past}, "to": {past}}},
+	} {
+		for i := range 2 {
+			page := operator.Want(200, c.page)
+			_, form, ok := strings.Cut(page.Body, `action="`+c.action)
+			if !ok {
+				t.Fatalf("%s has no form for %s", c.page, c.action)
+			}
+			c.form.Set("key", hidden(t, pagetest.Answer{Body: form}, "key"))
+			before := count(t, s, c.count)
+			first := operator.WantPost(303, c.action, c.form)
+			second := operator.WantPost(303, c.action, c.form)
+			if n := count(t, s, c.count) - before; n != 1 {
+				t.Errorf("%s: form %d started %d things, want 1", c.action, i, n)
+			}
+			if first.Header.Get("Location") != second.Header.Get("Location") {
+				t.Errorf("%s: led to %s, then to %s", c.action, first.Header.Get("Location"), second.Header.Get("Location"))
+			}
+			c.form.Set("params", fmt.Sprintf("x=%d", i+2))
+			operator.WantPost(409, c.action, c.form, "with other values")
+		}
+	}
+	operator.WantPost(400, "/schedules/team%2Fnightly/trigger", url.Values{"key": {strings.Repeat("k", 201)}}, "at most 200")
+}
+
 func TestSchedules(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Start(t, pagetest.Options{})
@@ -93,10 +133,10 @@ func TestSchedules(t *testing.T) {
 		t.Errorf("too much: %s", a.Body)
 	}
 	etl.Want(200, "/schedules/etl%2Fdaily", "Start a run now")
-	for _, path := range []string{"/schedules/often/edit", "/schedules/etl%2Fdaily/edit", "/schedules/etl%2Fdaily/delete"} {
+	for _, path := range []string{"/schedules/etl%2Fdaily/edit", "/schedules/etl%2Fdaily/delete"} {
 		etl.Want(403, path)
 	}
-	for _, path := range []string{"/schedules/often", "/live/schedules/often", "/live?part=/live/schedules/often"} {
+	for _, path := range []string{"/schedules/often", "/schedules/often/edit", "/live/schedules/often", "/live?part=/live/schedules/often"} {
 		etl.Want(404, path)
 	}
 	etl.WantPost(404, "/schedules/often/pause", nil)
@@ -172,8 +212,9 @@ func TestScheduleForm(t *testing.T) {
 	// The form of a schedule that is there says what it is, so that saving it unchanged changes nothing.
 	a = admin.Want(200, "/schedules/night/edit", `name="old" value="night"`)
 	checkEscaped(t, "the form of a schedule", a)
-	admin.WantPost(303, "/schedule", change("old", "night", "do", "save"), "Schedule night: unchanged")
-	admin.WantPost(303, "/schedule", change("old", "night", "cron", "0 4 * * *", "do", "save"), "Schedule night: changed", "0 4 * * *")
+	admin.WantPost(303, "/schedule", change("old", "night", "seen_version", "1", "do", "save"), "Schedule night: unchanged")
+	admin.WantPost(303, "/schedule", change("old", "night", "seen_version", "1", "cron", "0 4 * * *", "do", "save"), "Schedule night: changed", "0 4 * * *")
+	admin.WantPost(400, "/schedule", change("old", "night", "do", "save"), "open it again")
 	// Schedules of a project's flows are made by its admins, who do not take other's.
 	pushFlow(t, s, "etl")
 	ofFlow := url.Values{"name": {"mine"}, "by": {"every"}, "every": {"1h"}, "starts": {"flow"}, "project": {"etl"}, "flow": {"daily"}, "options": {`{"params": {"a": "b"}}`}, "do": {"save"}}
@@ -192,10 +233,51 @@ func TestScheduleForm(t *testing.T) {
 	etl.WantPost(422, "/schedule", ofFlow, "parms")
 	ofFlow.Set("options", "")
 	ofFlow.Set("old", "night")
+	ofFlow.Set("seen_version", "2")
 	etl.WantPost(404, "/schedule", ofFlow)
 	if got, err := s.Schedules.Get(t.Context(), "mine"); err != nil || got.Flow.Options.Params["a"] != "b" {
 		t.Errorf("%+v, %v", got, err)
 	}
+}
+
+// Two people change a schedule: the second is told what the first did, and overwrites it when they insist.
+func TestScheduleChangedByTwo(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{})
+	s.Add("ann", access.Grant{Project: access.Everything, Role: access.Admin})
+	long := strings.Repeat("long ", 60)
+	if _, err := s.Schedules.Put(t.Context(), periodic.Schedule{
+		Name: "shared", Cron: "0 3 * * *", Job: &periodic.JobTarget{Kind: "noop", Args: []byte(`{"odd": "a​b ` + long + `"}`)},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ann, admin := s.As("ann"), s.As("admin")
+	form := func(a pagetest.Answer, cron, description string) url.Values {
+		return url.Values{
+			"old": {"shared"}, "name": {"shared"}, "seen": {hidden(t, a, "seen")}, "seen_version": {hidden(t, a, "seen_version")}, "by": {"cron"}, "cron": {cron}, "zone": {"UTC"},
+			"starts": {"job"}, "kind": {"noop"}, "gap": {"next"}, "repeat": {"first"}, "description": {description}, "args": {textarea(t, a, "args")}, "do": {"save"},
+		}
+	}
+	opened := admin.Want(200, "/schedules/shared/edit")
+	if !strings.Contains(textarea(t, opened, "args"), `a\u200bb`) {
+		t.Errorf("what acts is no escape: %s", opened.Body)
+	}
+	changed := form(ann.Want(200, "/schedules/shared/edit"), "0 4 * * *", evil)
+	changed.Set("args", "{}")
+	ann.WantPost(303, "/schedule", changed, "Schedule shared: changed")
+	mine := form(opened, "0 5 * * *", "")
+	refused := admin.WantPost(409, "/schedule", mine, "the schedule is not any more what you saw; ann changed it last", "cron: it was &#34;0 3 * * *&#34;, and is &#34;0 4 * * *&#34;",
+		"args: it was a long text, and is &#34;{}&#34;", "description: it was nothing", `value="0 5 * * *"`)
+	checkEscaped(t, "the form that is refused", refused)
+	if e, err := s.Schedules.Get(t.Context(), "shared"); err != nil || e.Cron != "0 4 * * *" {
+		t.Errorf("%+v, %v", e, err)
+	}
+	// To look at the ticks does not forget what was seen.
+	mine.Set("do", "show")
+	if a := admin.WantPost(200, "/schedule", mine, "05:00:00"); hidden(t, a, "seen_version") != "1" || hidden(t, a, "seen") != mine.Get("seen") {
+		t.Error("the form forgets what was seen")
+	}
+	admin.WantPost(303, "/schedule", form(refused, "0 5 * * *", ""), "Schedule shared: changed", "0 5 * * *")
 }
 
 // The form shows what it will do, and a person pauses and resumes by buttons.
