@@ -1,59 +1,67 @@
-package deliver_test
+package deliver
 
 import (
+	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"github.com/peltonq/pelton/internal/deliver"
 )
 
-// An error says what a webhook answered: its status, and a little of what it says of a wrong request; never a page.
-func TestPostTellsLittleOfTheAnswer(t *testing.T) {
+// A notice goes to the address it was given and nowhere else, and what comes back is bounded.
+func TestPostGoesNowhereElse(t *testing.T) {
 	t.Parallel()
-	answer := func(status int, kind, body string) string {
-		t.Helper()
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", kind)
-			w.WriteHeader(status)
-			_, _ = w.Write([]byte(body))
-		}))
-		defer server.Close()
-		err := deliver.Post(t.Context(), server.URL+"/key?token=secret", []byte("{}"), nil)
-		if err == nil {
-			return ""
+	reached := make(chan string, 10)
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { reached <- r.URL.Path }))
+	t.Cleanup(elsewhere.Close)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || string(body) != `{"a": 1}` || r.Header.Get("X-Own") != "x" || r.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s %q with %v: %v", r.Method, body, r.Header, err)
 		}
-		return strings.ReplaceAll(err.Error(), server.URL, "URL")
+		switch r.URL.Path {
+		case "/away":
+			http.Redirect(w, r, elsewhere.URL+"/secret", http.StatusFound)
+		case "/long":
+			w.WriteHeader(http.StatusInternalServerError)
+			for r.Context().Err() == nil {
+				if _, err := io.WriteString(w, strings.Repeat("x", 1000)); err != nil {
+					return
+				}
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	post := func(to string) error {
+		return Post(t.Context(), to, []byte(`{"a": 1}`), http.Header{"X-Own": {"x"}})
 	}
-	for _, c := range []struct {
-		status           int
-		kind, body, want string
-	}{
-		{204, "text/plain", "", ""},
-		{404, "text/plain; charset=utf-8", "no_such_channel\n", "webhook URL answered 404 Not Found: no_such_channel"},
-		{400, "application/json", "{\n\t\"error\": 1}", `webhook URL answered 400 Bad Request: { "error": 1}`},
-		{400, "text/plain", strings.Repeat("x", 99) + "\u00e9 and more", "webhook URL answered 400 Bad Request: " + strings.Repeat("x", 99)},
-		{404, "text/html", "<h1>internal</h1>", "webhook URL answered 404 Not Found"},
-		{500, "text/plain", "stack trace", "webhook URL answered 500 Internal Server Error"},
-	} {
-		if got := answer(c.status, c.kind, c.body); got != c.want {
-			t.Errorf("%d %s: %q, want %q", c.status, c.kind, got, c.want)
-		}
+	if err := post(server.URL + "/hook?token=secret"); err != nil {
+		t.Error(err)
+	}
+	if err := post(server.URL + "/away"); err == nil || !strings.Contains(err.Error(), "answered 302 Found") {
+		t.Errorf("a redirect: %v", err)
+	}
+	if err := post(server.URL + "/long"); err == nil || len(err.Error()) > 1200 || !strings.Contains(err.Error(), "answered 500") {
+		t.Errorf("a long answer: %v", err)
+	}
+	close(reached)
+	for path := range reached {
+		t.Errorf("the redirect led to %s", path)
 	}
 }
 
-// A webhook that sends elsewhere is not followed, with the method kept (307) or not.
-func TestPostFollowsNoRedirect(t *testing.T) {
+func TestPostRefuses(t *testing.T) {
 	t.Parallel()
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s was asked", r.URL) }))
-	defer elsewhere.Close()
-	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
-		server := httptest.NewServer(http.RedirectHandler(elsewhere.URL+"/internal", status))
-		err := deliver.Post(t.Context(), server.URL, []byte("{}"), nil)
-		if err == nil || !strings.Contains(err.Error(), http.StatusText(status)) || strings.Contains(err.Error(), elsewhere.URL) {
-			t.Errorf("%d: %v", status, err)
+	for to, says := range map[string]string{
+		"http://169.254.169.254/latest/meta-data?token=secret": "link-local", "http://[fe80::1%25lo]/?token=secret": "link-local",
+		"http://[::ffff:169.254.169.254]/?token=secret": "link-local", "http://[fd00:ec2::254]/?token=secret": "link-local",
+		"file:///etc/passwd?token=secret": "want a URL", "gopher://x/?token=secret": "want a URL", "/relative?token=secret": "want a URL", "http://?token=secret": "want a URL",
+	} {
+		err := Post(t.Context(), to, nil, nil)
+		var wrong *AddressError
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", to, err)
 		}
-		server.Close()
 	}
 }
