@@ -247,7 +247,7 @@ func TestScheduleChangedByTwo(t *testing.T) {
 	s.Add("ann", access.Grant{Project: access.Everything, Role: access.Admin})
 	long := strings.Repeat("long ", 60)
 	if _, err := s.Schedules.Put(t.Context(), periodic.Schedule{
-		Name: "shared", Cron: "0 3 * * *", Job: &periodic.JobTarget{Kind: "noop", Args: []byte(`{"odd": "a​b ` + long + `"}`)},
+		Name: "shared", Cron: "0 3 * * *", Job: &periodic.JobTarget{Kind: "noop", Args: []byte(`{"odd": "a` + "\u200b" + `b ` + long + `"}`)},
 	}); err != nil {
 		t.Fatal(err)
 	}
