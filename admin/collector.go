@@ -139,11 +139,11 @@ func (c *collector) renew(p *part) {
 	if p.until.IsZero() {
 		took = 0 // the first one found caches and connections cold, which says little of the next ones
 	}
-	times := time.Duration(rest)
+	resting := rest * took
 	if took > longReading {
-		times = restLong
+		resting = restLong * took
 	}
-	p.values, p.until = values, time.Now().Add(max(p.keep, times*took))
+	p.values, p.until = values, time.Now().Add(max(p.keep, resting))
 }
 
 // lacksRight tells whether an error says that the role may not read something.
