@@ -7,12 +7,50 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"mime"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"strings"
+	"syscall"
+	"time"
 )
 
-// Post sends JSON to a URL, and wants an answer of 2xx. Errors name the server, and not the whole URL, which may be a secret: an
-// [*AddressError] if it is none.
+const (
+	answerBytes = 100      // of an answer that are in the error: enough for "no_such_channel", and too little to read pages by
+	headerBytes = 16 << 10 // of an answer
+)
+
+// client has no connection of its own left when a POST has ended. It goes nowhere but to the address it was given: a redirect is an answer.
+var client = &http.Client{
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	Transport: &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 10 * time.Second, Control: refuseLinkLocal}).DialContext,
+		DisableKeepAlives: true, MaxResponseHeaderBytes: headerBytes, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
+	},
+}
+
+// errLinkLocal says that nobody who has a webhook is there.
+var errLinkLocal = errors.New("link-local addresses, where clouds keep credentials of their machines, get no notices")
+
+// metadata are addresses of such services that are not link-local.
+var metadata = netip.MustParsePrefix("fd00:ec2::/32")
+
+// refuseLinkLocal looks at the address that a name has led to.
+func refuseLinkLocal(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if ip := at.Addr().Unmap(); ip.IsLinkLocalUnicast() || ip.IsMulticast() || metadata.Contains(ip) {
+		return errLinkLocal
+	}
+	return nil
+}
+
+// Post sends JSON to a URL, and wants an answer of 2xx. Redirects are not followed, and link-local addresses are refused. Errors name the server, and not the whole URL,
+// which may be a secret; of another answer they tell the status, and the first 100 bytes of what a 4xx says in plain text or JSON. An [*AddressError] if it is no URL.
 func Post(ctx context.Context, to string, body []byte, header http.Header) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
@@ -28,7 +66,10 @@ func Post(ctx context.Context, to string, body []byte, header http.Header) error
 	maps.Copy(req.Header, header)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "pelton")
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
+	if errors.Is(err, errLinkLocal) {
+		return &AddressError{where, errLinkLocal}
+	}
 	if err != nil {
 		if wrapped, ok := errors.AsType[*url.Error](err); ok {
 			err = wrapped.Err
@@ -39,6 +80,18 @@ func Post(ctx context.Context, to string, body []byte, header http.Header) error
 	if resp.StatusCode/100 == 2 {
 		return nil
 	}
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
-	return fmt.Errorf("webhook %s answered %s: %s", where, resp.Status, bytes.TrimSpace(text))
+	return fmt.Errorf("webhook %s answered %s%s", where, resp.Status, said(resp))
+}
+
+// said is the beginning of what an answer says of a request that was wrong, for who set up the webhook; empty for any other answer.
+func said(resp *http.Response) string {
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil || resp.StatusCode/100 != 4 || kind != "text/plain" && kind != "application/json" {
+		return ""
+	}
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, answerBytes)) // what came before a fault is as good
+	if line := strings.Join(strings.Fields(strings.ToValidUTF8(string(text), "")), " "); line != "" {
+		return ": " + line
+	}
+	return ""
 }

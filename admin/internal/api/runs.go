@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/internal/reach"
 	"github.com/peltonq/pelton/jobs/flow"
 )
 
@@ -68,12 +69,16 @@ func (s *server) runsStart(ctx context.Context, in *runsStartInput) (*onceAnswer
 	if err := access.Check(ctx, access.Operator, in.Project); err != nil {
 		return nil, err
 	}
-	if names := in.Body.Options.Reprograms(); len(names) > 0 {
+	p := flow.RunParams{Project: in.Project, Flow: in.Flow, Version: in.Body.Version, Options: in.Body.Options}
+	beyond, err := s.Flows.Beyond(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if beyond != "" {
 		if err := access.Check(ctx, access.Admin, in.Project); err != nil {
-			return nil, fmt.Errorf("%s would change which programs run, which is for who may push the project: %w", joined(names), err)
+			return nil, fmt.Errorf("%s, which is for who may push the project: %w", beyond, err)
 		}
 	}
-	p := flow.RunParams{Project: in.Project, Flow: in.Flow, Version: in.Body.Version, Options: in.Body.Options}
 	out, err := doOnce(ctx, s, in.Key, []any{"runs-start", in.Project, in.Flow, in.Body}, func(ctx context.Context, tx pgx.Tx) (StartedRun, error) {
 		run, err := s.Flows.RunTx(ctx, tx, p)
 		return StartedRun{run}, err
@@ -119,18 +124,7 @@ func (s *server) runsList(ctx context.Context, in *runsListInput) (*answer[Page[
 
 // run finds a run that the actor has a role for. To others it is as if there were none.
 func (s *server) run(ctx context.Context, id int64, role access.Role) (*flow.RunRow, error) {
-	actor, _ := access.FromContext(ctx)
-	if !actor.Anything() {
-		return nil, access.Check(ctx, role, "")
-	}
-	runs, err := s.Flows.Runs(ctx, flow.RunFilter{IDs: []int64{id}}, 1)
-	if err != nil {
-		return nil, err
-	}
-	if len(runs) == 0 || !actor.May(access.Viewer, runs[0].Project) {
-		return nil, fmt.Errorf("there is no run %d: %w", id, flow.ErrNotFound)
-	}
-	return &runs[0], access.Check(ctx, role, runs[0].Project)
+	return reach.Run(ctx, s.Flows, id, role)
 }
 
 func (s *server) runsGet(ctx context.Context, in *RunPath) (*answer[flow.RunDetail], error) {

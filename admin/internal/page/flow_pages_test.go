@@ -24,6 +24,7 @@ import (
 	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/jobs/flow/flowtest"
 	"github.com/peltonq/pelton/jobs/joblog"
+	"github.com/peltonq/pelton/periodic"
 )
 
 // house is a site that works jobs of kind test; what they do is decided by the node's path.
@@ -150,6 +151,21 @@ func zipped(t *testing.T, files ...string) []byte {
 	return out.Bytes()
 }
 
+// bomb makes a small zip whose one file says that it unpacks to 2 GiB.
+func bomb(t *testing.T) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	w, err := z.CreateRaw(&zip.FileHeader{Name: "zeros", Method: zip.Deflate, UncompressedSize64: 2 << 30, CompressedSize64: 2})
+	if err == nil {
+		_, err = w.Write([]byte{3, 0}) // the shortest end of what was packed
+	}
+	if err = errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
 // upload sends a zip by a form; project is in the form unless it is "".
 func upload(t *testing.T, v *pagetest.Visitor, path, project string, data []byte) pagetest.Answer {
 	t.Helper()
@@ -199,6 +215,7 @@ func TestUploadOfAProject(t *testing.T) {
 	}{
 		"faults":        {upload(t, admin, "/flows/push", "bad", zipped(t, "p.project", projectFile, "f.flow", "nodes:\n  - {name: <b>, type: nowhere}\n")), 422, "nowhere"},
 		"traversal":     {upload(t, admin, "/flows/push", "bad", zipped(t, "p.project", projectFile, "../../etc/x.flow", flowFile)), 422, "../../etc/x.flow"},
+		"a bomb":        {upload(t, admin, "/flows/push", "bad", bomb(t)), 422, "zeros: has 2147483648 bytes, at most 1073741824 are allowed"},
 		"no zip":        {upload(t, admin, "/flows/push", "bad", []byte("hello")), 400, "not a zip"},
 		"a bad name":    {upload(t, admin, "/flows/push", "../x", good), 400, "project name"},
 		"no name":       {upload(t, admin, "/flows/push", "", good), 400, "name before the file"},
@@ -331,6 +348,8 @@ func TestRunForm(t *testing.T) {
 	}
 	checked := url.Values{"check": {"1"}}
 	maps.Copy(checked, good)
+	v.WantPost(403, "/flows/etl/nightly/run", checked, "notices would go to a@example.com, https://hooks.example.com/x, whom the flow does not name")
+	v = h.As("admin")
 	v.WantPost(200, "/flows/etl/nightly/run", checked, "Nothing is wrong with it")
 	if n := count(); n != 0 {
 		t.Fatalf("%d runs were started", n)
@@ -526,4 +545,54 @@ func TestPagesOfALargeFlow(t *testing.T) {
 	}
 	v.Want(200, "/flows/etl/huge", "too many for a picture")
 	v.Want(404, "/flows/etl/huge/picture", "not drawn")
+}
+
+// Who has roles in single projects only sees what there is of those, and nothing of others.
+func TestOverviewOfSingleProjects(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, pagetest.Options{})
+	for _, project := range []string{"etl", "shop"} {
+		night := flow.New(project + "-flow")
+		night.Job("load", flowtest.Args{})
+		h.push(t, project, night)
+		target := &periodic.FlowTarget{Project: project, Flow: project + "-flow"}
+		put(t, h.Site, periodic.Schedule{Name: project + "-tick", Cron: "0 3 * * *", Flow: target})
+	}
+	put(t, h.Site, nightly("shop-job"))
+	h.do("load", func(context.Context) (map[string]string, error) { return nil, errors.New("no luck") })
+	failed := map[string]int64{}
+	for _, project := range []string{"etl", "shop"} {
+		failed[project] = h.start(t, project, project+"-flow", flow.Options{})
+		h.ended(t, failed[project], "FAILED")
+	}
+	open := h.wait("load")
+	defer open()
+	live := map[string]int64{}
+	for _, project := range []string{"etl", "shop"} {
+		live[project] = h.start(t, project, project+"-flow", flow.Options{})
+		h.status(t, live[project], "load", "RUNNING")
+	}
+	of := func(project string) []string {
+		return []string{
+			`href="/flows/` + project + `"`, fmt.Sprintf(`href="/runs/%d"`, live[project]), fmt.Sprintf(`href="/runs/%d"`, failed[project]), `href="/schedules/` + project + `-tick"`,
+		}
+	}
+	etl := h.As("etl")
+	etl.Client.Timeout = pagetest.Patience // a stream that is opened ends the test
+	for _, path := range []string{"/", "/live/mine?project=etl"} {
+		if a := etl.Want(200, path, of("etl")...); strings.Contains(a.Body, "shop") || strings.Contains(a.Body, fmt.Sprintf(`/runs/%d"`, live["shop"])) {
+			t.Errorf("%s shows another project: %s", path, a.Body)
+		}
+	}
+	etl.Want(200, "/", `<a href="/" aria-current="page">Overview</a>`, `data-live="/live/mine?project=etl"`)
+	for _, others := range []string{"project=shop", "project=etl&project=shop", "project=none", ""} {
+		etl.Want(404, "/live/mine?"+others)
+		etl.Want(404, "/live?part="+url.QueryEscape("/live/mine?"+others))
+	}
+	h.Add("both", access.Grant{Project: "etl", Role: access.Viewer}, access.Grant{Project: "shop", Role: access.Viewer})
+	a := h.As("both").Want(200, "/", append(of("etl"), of("shop")...)...)
+	if strings.Contains(a.Body, "shop-job") {
+		t.Error("a schedule of no project is shown")
+	}
+	h.As("nobody").Want(403, "/")
 }
