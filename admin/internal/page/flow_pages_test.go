@@ -348,6 +348,8 @@ func TestRunForm(t *testing.T) {
 	}
 	checked := url.Values{"check": {"1"}}
 	maps.Copy(checked, good)
+	v.WantPost(403, "/flows/etl/nightly/run", checked, "notices would go to a@example.com, https://hooks.example.com/x, whom the flow does not name")
+	v = h.As("admin")
 	v.WantPost(200, "/flows/etl/nightly/run", checked, "Nothing is wrong with it")
 	if n := count(); n != 0 {
 		t.Fatalf("%d runs were started", n)
