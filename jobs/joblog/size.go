@@ -20,17 +20,29 @@ type Size struct {
 
 // Sizes lists the runs of a job that have a log, in order, with one entry per stream.
 func Sizes(ctx context.Context, db DB, schema string, jobID int64) ([]Size, error) {
-	found, err := db.Query(ctx, statements(schema).Get("runs"), pgx.QueryExecModeCacheDescribe,
-		jobID, secondOf(jobID)-1)
-	if err != nil {
-		return nil, fmt.Errorf("sizes of the logs of job %d: %w", jobID, err)
+	sizes, err := SizesOf(ctx, db, schema, []int64{jobID})
+	return sizes[jobID], err
+}
+
+// SizesOf is Sizes of several jobs, in one statement. Jobs without a log are left out.
+func SizesOf(ctx context.Context, db DB, schema string, jobIDs []int64) (map[int64][]Size, error) {
+	lows := make([]int64, len(jobIDs))
+	for i, id := range jobIDs {
+		lows[i] = secondOf(id) - 1
 	}
-	sizes, err := pgx.CollectRows(found, func(row pgx.CollectableRow) (Size, error) {
-		var s Size
-		return s, row.Scan(&s.Run, &s.Stream, &s.Chunks, &s.Stored, &s.Printed, &s.First, &s.Last)
+	found, err := db.Query(ctx, statements(schema).Get("runs"), pgx.QueryExecModeCacheDescribe, jobIDs, lows)
+	if err != nil {
+		return nil, fmt.Errorf("sizes of the logs of %d jobs: %w", len(jobIDs), err)
+	}
+	sizes := map[int64][]Size{}
+	var job int64
+	var s Size
+	_, err = pgx.ForEachRow(found, []any{&job, &s.Run, &s.Stream, &s.Chunks, &s.Stored, &s.Printed, &s.First, &s.Last}, func() error {
+		sizes[job] = append(sizes[job], s)
+		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("sizes of the logs of job %d: %w", jobID, err)
+		return nil, fmt.Errorf("sizes of the logs of %d jobs: %w", len(jobIDs), err)
 	}
 	return sizes, nil
 }
