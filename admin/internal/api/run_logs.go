@@ -8,7 +8,6 @@ import (
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/document"
 	"github.com/peltonq/pelton/jobs/flow"
-	"github.com/peltonq/pelton/jobs/joblog"
 )
 
 func (s *server) addRunLogs() {
@@ -32,7 +31,7 @@ func (s *server) addRunLogs() {
 type NodeLog struct {
 	Node  string             `json:"node"`
 	JobID int64              `json:"job_id"`
-	Logs  []document.LogSize `json:"logs" doc:"of each run of the job; empty: it printed nothing"`
+	Logs  []document.LogSize `json:"logs" doc:"of the last 100 runs of the job that printed something; empty: it printed nothing"`
 }
 
 type runsLogsInput struct {
@@ -64,11 +63,9 @@ func (s *server) runsLogs(ctx context.Context, in *runsLogsInput) (*answer[Page[
 	}
 	page := pageOf(list, all, in.Limit, func(l NodeLog) any { return l.JobID })
 	for i := range page.Items {
-		sizes, err := joblog.Sizes(ctx, s.Pool, s.Jobs.Schema(), page.Items[i].JobID)
-		if err != nil {
+		if page.Items[i].Logs, err = document.ReadLogSizes(ctx, s.Pool, s.Jobs.Schema(), page.Items[i].JobID); err != nil {
 			return nil, err
 		}
-		page.Items[i].Logs = document.NewLogSizes(sizes)
 	}
 	return &answer[Page[NodeLog]]{page}, nil
 }
