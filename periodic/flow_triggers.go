@@ -10,7 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/peltonq/pelton/jobs"
+	"github.com/peltonq/pelton/jobs/flow"
 )
 
 // TriggerChange is what became of the schedule of a flow's trigger.
@@ -48,7 +51,7 @@ func triggerSchedule(project, name string) Schedule {
 	return Schedule{Name: project + "/" + name, Description: ofTrigger, Flow: &FlowTarget{Project: project, Flow: name}}
 }
 
-// CheckTriggers says what is wrong with the triggers of a project's flows, expressions by flow: those that SyncTriggers would refuse.
+// CheckTriggers says what is wrong with the triggers of a project's flows, expressions by flow: those that a push with InPush would refuse.
 func (c *Client) CheckTriggers(project string, triggers map[string]string) error {
 	var f faults
 	for _, name := range slices.Sorted(maps.Keys(triggers)) {
@@ -61,32 +64,63 @@ func (c *Client) CheckTriggers(project string, triggers map[string]string) error
 	return errors.Join(f...)
 }
 
-// SyncTriggers makes the schedules of a project's triggers those that it has now, expressions by flow. Each is named PROJECT/FLOW. One that is there
-// keeps what people have set but for its times, and with zone its time zone; one whose trigger is gone is paused until it comes back. The error
-// leaves those before it in step.
-func (c *Client) SyncTriggers(ctx context.Context, project, zone string, triggers map[string]string) ([]TriggerChange, error) {
-	ctx = jobs.WithActor(ctx, c.jobs.Actor(ctx)+byPush)
+// InPush makes the schedules of a project's triggers those that it has now, in the transaction of a push of it: all of it is stored, or nothing. Each
+// is named PROJECT/FLOW. One that is there keeps what people have set but for its times, and with zone its time zone; one whose trigger is gone is paused
+// until it comes back. A name that is taken by a schedule of something else is ErrRefused. What becomes of them is put into changes.
+func (c *Client) InPush(project, zone string, changes *[]TriggerChange) flow.InPush {
+	return flow.InPush{
+		Lock: func(ctx context.Context, tx pgx.Tx, _ *flow.PushReport) error {
+			return c.lockTriggers(ctx, tx, project)
+		},
+		Then: func(ctx context.Context, tx pgx.Tx, report *flow.PushReport) (err error) {
+			ctx = jobs.WithActor(ctx, c.jobs.Actor(ctx)+byPush)
+			*changes, err = answer(ctx, c.within(tx), func(v *verb) ([]TriggerChange, error) { return v.syncTriggers(ctx, project, zone, report.Triggers) })
+			return err
+		},
+	}
+}
+
+// ofProject lists the schedules of a project's flows that people keep and a push may change.
+func (c *Client) ofProject(ctx context.Context, tx pgx.Tx, project string) ([]Entry, error) {
+	var people string
+	return c.list(ctx, tx, ListParams{Prefix: project + "/", Flow: project, Owner: &people, Limit: maxLimit})
+}
+
+// lockTriggers locks them.
+func (c *Client) lockTriggers(ctx context.Context, tx pgx.Tx, project string) error {
+	there, err := c.ofProject(ctx, tx, project)
+	if err != nil {
+		return err
+	}
+	ids := make([]int64, len(there))
+	for i := range there {
+		ids[i] = there[i].ID
+	}
+	_, err = c.store.Lock(ctx, tx, ids...)
+	return err
+}
+
+func (v *verb) syncTriggers(ctx context.Context, project, zone string, triggers map[string]string) ([]TriggerChange, error) {
 	var changes []TriggerChange
 	for _, name := range slices.Sorted(maps.Keys(triggers)) {
-		change, err := c.putTrigger(ctx, triggerSchedule(project, name), zone, triggerCron(triggers[name]))
+		change, err := v.putTrigger(ctx, triggerSchedule(project, name), zone, triggerCron(triggers[name]))
 		if err != nil {
-			return changes, err
+			return nil, err
 		}
 		changes = append(changes, change)
 	}
-	var people string
-	there, err := c.List(ctx, ListParams{Prefix: project + "/", Flow: project, Owner: &people, Limit: maxLimit})
+	there, err := v.c.ofProject(ctx, v.tx, project)
 	if err != nil {
-		return changes, err
+		return nil, err
 	}
 	for i := range there {
 		e := &there[i]
 		if _, has := triggers[e.Flow.Flow]; has || e.TriggerCron == "" || e.PausedAt != nil || e.Name != project+"/"+e.Flow.Flow {
 			continue
 		}
-		paused, err := c.Pause(ctx, e.Name)
+		paused, err := v.pause(ctx, e.Name)
 		if err != nil {
-			return changes, err
+			return nil, err
 		}
 		changes = append(changes, TriggerChange{Name: e.Name, Change: "paused: the flow has no trigger any more", Entry: paused, Paused: true})
 	}
@@ -94,10 +128,11 @@ func (c *Client) SyncTriggers(ctx context.Context, project, zone string, trigger
 }
 
 // putTrigger stores the schedule of a flow's trigger. Of one that is there it changes the times, and leaves what people have set; one that a push has paused
-// goes on.
-func (c *Client) putTrigger(ctx context.Context, s Schedule, zone, cron string) (TriggerChange, error) {
+// goes on. The expression is noted beside the schedule, as its TriggerCron, where no other put changes it: so the next push knows its schedule, and whether
+// somebody has changed the times since.
+func (v *verb) putTrigger(ctx context.Context, s Schedule, zone, cron string) (TriggerChange, error) {
 	note := ""
-	there, err := c.Get(ctx, s.Name)
+	there, err := v.c.get(ctx, v.tx, s.Name)
 	switch {
 	case err == nil && (there.Flow == nil || there.Flow.Project != s.Flow.Project || there.Flow.Flow != s.Flow.Flow):
 		return TriggerChange{}, fmt.Errorf("%w: schedule %q is there already and starts something else: rename or delete it", ErrRefused, s.Name)
@@ -109,13 +144,17 @@ func (c *Client) putTrigger(ctx context.Context, s Schedule, zone, cron string) 
 		return TriggerChange{}, err
 	}
 	s.Cron, s.TimeZone = cron, cmp.Or(zone, s.TimeZone)
-	result, err := c.PutTrigger(ctx, s)
+	result, err := v.put(ctx, s, anyVersion)
 	if err != nil {
 		return TriggerChange{}, err
 	}
 	change, entry := string(result.Change), &result.Schedule
+	if err := v.c.store.MarkTrigger(ctx, v.tx, entry.ID, cron); err != nil {
+		return TriggerChange{}, err
+	}
+	entry.TriggerCron = cron
 	if entry.PausedAt != nil && strings.HasSuffix(entry.PausedBy, byPush) {
-		if entry, err = c.Resume(ctx, s.Name); err != nil {
+		if entry, err = v.resume(ctx, s.Name); err != nil {
 			return TriggerChange{}, err
 		}
 		change = "resumed"

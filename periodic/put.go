@@ -110,22 +110,6 @@ const putTries = 10
 
 var errTaken = errors.New("it was stored by somebody else just now; try again")
 
-// PutTrigger is Put for who keeps a schedule in step with the trigger of a flow: the expression is noted beside the schedule, as its TriggerCron, where no other put
-// changes it. So the next one knows its schedule, and whether somebody has changed the times since.
-func (c *Client) PutTrigger(ctx context.Context, s Schedule) (*PutResult, error) {
-	if err := c.settleFirst(ctx, s.Name); err != nil {
-		return nil, err
-	}
-	return answer(ctx, c.operate, func(v *verb) (*PutResult, error) {
-		result, err := v.put(ctx, s, anyVersion)
-		if err != nil {
-			return nil, err
-		}
-		result.Schedule.TriggerCron = s.Cron
-		return result, v.c.store.MarkTrigger(ctx, v.tx, result.Schedule.ID, s.Cron)
-	})
-}
-
 // PutTx is Put in the caller's transaction, which should be short: firers pass over the schedule until it ends.
 func (c *Client) PutTx(ctx context.Context, tx pgx.Tx, s Schedule) (*PutResult, error) {
 	return answer(ctx, c.within(tx), func(v *verb) (*PutResult, error) { return v.put(ctx, s, anyVersion) })

@@ -67,6 +67,26 @@ func (k *Keeper) List(ctx context.Context) ([]Partition, error) {
 	return all, err
 }
 
+// DropAt is when a partition that List told of is dropped as a whole: at its end and its table's retention. One of jobs that must live on in too many numbers stays for
+// longer. false: it never is, since it is open-ended, or rows are deleted from it one by one.
+func (k *Keeper) DropAt(p Partition) (at time.Time, dropped bool) {
+	if p.State == PartitionOld || p.State == PartitionRest {
+		return time.Time{}, false
+	}
+	return p.End.Add(k.Retention(p.Parent)), true
+}
+
+// Retention is how long the rows of a partitioned table are kept, by this keeper.
+func (k *Keeper) Retention(table string) time.Duration {
+	switch table {
+	case tableLog:
+		return k.config.Retention.Logs
+	case tableTick:
+		return k.config.Retention.Ticks
+	}
+	return k.config.Retention.Jobs
+}
+
 // list also returns the database's time, in which the states are told.
 func (k *Keeper) list(ctx context.Context, sizes bool) ([]Partition, time.Time, error) {
 	var all []Partition

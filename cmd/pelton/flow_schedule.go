@@ -58,7 +58,7 @@ func changeWords(c *periodic.TriggerChange) string {
 	return words
 }
 
-// pushWithSchedules pushes a project and keeps the schedules of its flows' triggers in step. Nothing is stored if one of these is wrong.
+// pushWithSchedules pushes a project and keeps the schedules of its flows' triggers in step, or stores nothing.
 func (a *app) pushWithSchedules(ctx context.Context, db database, flows *flow.Client, t triggerFlags, project, path string) error {
 	schedules, err := periodic.NewClient(db.pool, db.client, flows, &periodic.Config{Logger: a.logger(levelQuiet), SchedulerOff: true})
 	if err != nil {
@@ -71,16 +71,13 @@ func (a *app) pushWithSchedules(ctx context.Context, db database, flows *flow.Cl
 	if err := schedules.CheckTriggers(project, checked.Triggers); err != nil {
 		return usage(err)
 	}
-	report, err := flows.Push(ctx, project, path)
-	if err != nil {
-		return a.printPush(project, report, nil, err)
+	var changes []periodic.TriggerChange
+	report, err := flows.Push(ctx, project, path, schedules.InPush(project, t.zone, &changes))
+	if _, faults := errors.AsType[*flow.FaultsError](err); err != nil && !faults {
+		return scheduleError(fmt.Errorf("nothing was stored: %w", err))
 	}
 	dropTriggerNotes(report)
-	changes, err := schedules.SyncTriggers(ctx, project, t.zone, report.Triggers)
-	if err != nil {
-		err = scheduleError(fmt.Errorf("the project was pushed, but not all of its schedules are in step: %w", err))
-	}
-	return errors.Join(a.printPush(project, report, changes, nil), err)
+	return a.printPush(project, report, changes, err)
 }
 
 // dropTriggerNotes drops the notes that a trigger starts nothing without a flag that was given.

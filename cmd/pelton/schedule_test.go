@@ -352,6 +352,9 @@ func TestPushWithSchedule(t *testing.T) {
 			t.Errorf("%s: %+v", check, r)
 		}
 	}
+	s.ok("schedule", "put", "new/f", "--cron", "@daily", "--kind", "noop")
+	s.fails(exitRefused, `nothing was stored: push project "new"`, "flow", "push", project(t, weekly+"\nnodes:\n  - {name: a, type: noop}\n"), "--project", "new", "--with-schedule")
+	s.fails(exitNotFound, "new", "flow", "versions", "new")
 	if got := s.ok("flow", "push", project(t, weekly+"\nnodes:\n  - {name: a, type: noop}\n"), "--check", "--with-schedule"); !strings.Contains(got, "nothing was stored") {
 		t.Errorf("check: %s", got)
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/peltonq/pelton/jobs/flow/internal/bundle"
 	"github.com/peltonq/pelton/jobs/flow/internal/draft"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
@@ -67,52 +69,62 @@ func CheckProjectName(name string) error {
 	return nil
 }
 
+// InPush is what others do in the transaction of a push, as to keep what depends on the project's flows in step. An error undoes the push with it.
+// Functions that are nil do nothing. The report is that of the push.
+type InPush struct {
+	// Lock comes before the project's row is locked, so that who locks both, as a schedule that starts a run does, does so in one order.
+	Lock func(ctx context.Context, tx pgx.Tx, report *PushReport) error
+
+	// Then comes when the version is stored.
+	Then func(ctx context.Context, tx pgx.Tx, report *PushReport) error
+}
+
 // Check reads the zip or directory at path and reports all that is wrong with it, and what its author may not expect. Nothing is
 // stored. With any fault the error is a *FaultsError; the report has them too.
 func (c *Client) Check(ctx context.Context, path string) (*PushReport, error) {
-	return c.push(ctx, "", path, false)
+	return c.push(ctx, "", path, false, nil)
 }
 
 // Push reads the zip or directory at path and stores it as the next version of the project, which is made if it is new. With any
 // fault nothing is stored, and the error is a *FaultsError; the report has them too.
-func (c *Client) Push(ctx context.Context, name, path string) (*PushReport, error) {
+func (c *Client) Push(ctx context.Context, name, path string, with ...InPush) (*PushReport, error) {
 	if err := CheckProjectName(name); err != nil {
 		return nil, err
 	}
-	return c.push(ctx, name, path, true)
+	return c.push(ctx, name, path, true, with)
 }
 
 // CheckZip is Check of a zip of so many bytes that is open already.
 func (c *Client) CheckZip(ctx context.Context, zip io.ReaderAt, size int64) (*PushReport, error) {
-	return c.pushZip(ctx, "", zip, size, false)
+	return c.pushZip(ctx, "", zip, size, false, nil)
 }
 
 // PushZip is Push of a zip of so many bytes that is open already.
-func (c *Client) PushZip(ctx context.Context, name string, zip io.ReaderAt, size int64) (*PushReport, error) {
+func (c *Client) PushZip(ctx context.Context, name string, zip io.ReaderAt, size int64, with ...InPush) (*PushReport, error) {
 	if err := CheckProjectName(name); err != nil {
 		return nil, err
 	}
-	return c.pushZip(ctx, name, zip, size, true)
+	return c.pushZip(ctx, name, zip, size, true, with)
 }
 
-func (c *Client) pushZip(ctx context.Context, name string, zip io.ReaderAt, size int64, keep bool) (*PushReport, error) {
+func (c *Client) pushZip(ctx context.Context, name string, zip io.ReaderAt, size int64, keep bool, with []InPush) (*PushReport, error) {
 	b, unreadable, err := bundle.Zip(zip, size, bundle.Limits{})
 	if err != nil {
 		return nil, &InputError{fmt.Errorf("read the zip: %w", err)}
 	}
-	return c.pushBundle(ctx, name, b, unreadable, keep)
+	return c.pushBundle(ctx, name, b, unreadable, keep, with)
 }
 
-func (c *Client) push(ctx context.Context, name, path string, keep bool) (*PushReport, error) {
+func (c *Client) push(ctx context.Context, name, path string, keep bool, with []InPush) (*PushReport, error) {
 	b, unreadable, err := bundle.Open(path, bundle.Limits{})
 	if err != nil {
 		return nil, &InputError{fmt.Errorf("read %s: %w", path, err)}
 	}
-	return c.pushBundle(ctx, name, b, unreadable, keep)
+	return c.pushBundle(ctx, name, b, unreadable, keep, with)
 }
 
 // pushBundle closes the bundle, which is nil if there is nothing to read.
-func (c *Client) pushBundle(ctx context.Context, name string, b *bundle.Bundle, unreadable []Fault, keep bool) (*PushReport, error) {
+func (c *Client) pushBundle(ctx context.Context, name string, b *bundle.Bundle, unreadable []Fault, keep bool, with []InPush) (*PushReport, error) {
 	report := &PushReport{Faults: append([]Fault{}, unreadable...), Notes: []Fault{}}
 	if b == nil {
 		return report, &FaultsError{name, report.Faults}
@@ -142,7 +154,7 @@ func (c *Client) pushBundle(ctx context.Context, name string, b *bundle.Bundle, 
 		push.Files = append(push.Files, store.File{Path: f.Path, Hash: f.SHA256[:], Bytes: f.Size, Executable: f.Mode&0o100 != 0})
 	}
 	push.Open = func(path string) (io.ReadCloser, error) { return files[path].Open() }
-	return c.keep(ctx, push, report)
+	return c.keep(ctx, push, report, with)
 }
 
 // PushFlows stores flows that were built in code as the next version of a project, which is made if it is new. The project's flows
@@ -194,7 +206,7 @@ func (c *Client) PushFlows(ctx context.Context, name string, flows ...*Flow) (*P
 	}
 	c.mapTypes(p)
 	report.describe(p)
-	return c.keep(ctx, store.Push{Project: name, By: c.jobs.Actor(ctx), Audited: c.jobs.AuditedActor(ctx), Graphs: p}, report)
+	return c.keep(ctx, store.Push{Project: name, By: c.jobs.Actor(ctx), Audited: c.jobs.AuditedActor(ctx), Graphs: p}, report, nil)
 }
 
 // mapTypes gives nodes of mapped types their commands, so that a version keeps those of its push.
@@ -208,8 +220,32 @@ func (c *Client) mapTypes(p *graph.Project) {
 	}
 }
 
-// keep stores a version.
-func (c *Client) keep(ctx context.Context, push store.Push, report *PushReport) (*PushReport, error) {
+// keep stores a version, and does what others do with it.
+func (c *Client) keep(ctx context.Context, push store.Push, report *PushReport, with []InPush) (*PushReport, error) {
+	push.Lock = func(ctx context.Context, tx pgx.Tx) error {
+		for _, w := range with {
+			if w.Lock == nil {
+				continue
+			}
+			if err := w.Lock(ctx, tx, report); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	push.Then = func(ctx context.Context, tx pgx.Tx, v Version) error {
+		stored := *report
+		stored.Version = &v
+		for _, w := range with {
+			if w.Then == nil {
+				continue
+			}
+			if err := w.Then(ctx, tx, &stored); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	v, err := c.store.Push(ctx, push)
 	if err != nil {
 		return report, err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -202,17 +201,15 @@ func (s *server) push(ctx context.Context, in *flowsPushInput, file *upload.File
 	if in.Check {
 		return &Pushed{PushReport: *report}, nil
 	}
-	if report, err = s.Flows.PushZip(ctx, in.Project, file, file.Size); err != nil {
+	pushed := &Pushed{}
+	var with []flow.InPush
+	if in.WithSchedule {
+		with = append(with, s.Schedules.InPush(in.Project, in.TimeZone, &pushed.Schedules))
+	}
+	if report, err = s.Flows.PushZip(ctx, in.Project, file, file.Size, with...); err != nil {
 		return nil, err
 	}
-	pushed := &Pushed{PushReport: *report}
-	if in.WithSchedule {
-		if pushed.Schedules, err = s.Schedules.SyncTriggers(ctx, in.Project, in.TimeZone, report.Triggers); err != nil {
-			p := s.problemOf(ctx, err)
-			p.Detail = fmt.Sprintf("version %d was stored, but not all of its schedules are in step: %s", report.Version.No, p.Detail)
-			return nil, p
-		}
-	}
+	pushed.PushReport = *report
 	return pushed, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -155,6 +156,50 @@ func TestPushWithSchedules(t *testing.T) {
 	e := do[periodic.Entry](s, access.Viewer, 200, "GET", "/api/v1/schedules/sales%2Fetl", nil)
 	if e.Cron != "quartz:0 0 7 * * ?" || e.TimeZone != "Europe/Berlin" || e.NextAt == nil {
 		t.Errorf("%+v", e)
+	}
+}
+
+// If one schedule of a push is refused, no version is stored and the schedules before it stay as they were.
+func TestPushWithARefusedScheduleStoresNothing(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	push := func(hour string) response {
+		t.Helper()
+		daily := strings.Replace(twoNodes, "nodes:", "trigger: {schedule: {type: cron, value: 0 0 "+hour+" * * ?}}\nnodes:", 1)
+		return s.ask(s.tokens[access.Admin], "POST", "/api/v1/projects/p/versions?with_schedule=true",
+			zipped(t, map[string]string{"p.project": projectFile, "a.flow": daily, "b.flow": daily}), "Content-Type", "application/zip")
+	}
+	put := func(name string) {
+		t.Helper()
+		do[periodic.PutResult](s, access.Admin, 200, "PUT", "/api/v1/schedules/"+url.PathEscape(name), map[string]any{
+			"name": name, "cron": "0 3 * * *", "job": map[string]any{"kind": "noop"},
+		})
+	}
+	kept := func() string {
+		t.Helper()
+		var text string
+		if err := s.pool.QueryRow(t.Context(), `SELECT concat_ws(' ', (SELECT count(*) FROM pelton.flow_project), (SELECT count(*) FROM pelton.flow_version),
+			(SELECT count(*) FROM pelton.flow_content), (SELECT count(*) FROM pelton.audit), (SELECT string_agg(name || spec::text, ' ' ORDER BY name) FROM pelton.schedule))`).Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	put("p/b")
+	before := kept()
+	s.problemOf(push("7"), 409, "refused", "schedule \"p/b\" is there already and starts something else")
+	if after := kept(); after != before {
+		t.Errorf("of a new project there is\n%s, before it was\n%s", after, before)
+	}
+	do[periodic.Deleted](s, access.Admin, 200, "DELETE", "/api/v1/schedules/p%2Fb", nil)
+	if r := push("7"); r.status != http.StatusCreated {
+		t.Fatalf("push: %d %s", r.status, r.body)
+	}
+	do[periodic.Deleted](s, access.Admin, 200, "DELETE", "/api/v1/schedules/p%2Fb", nil)
+	put("p/b")
+	before = kept()
+	s.problemOf(push("8"), 409, "refused", "p/b")
+	if after := kept(); after != before {
+		t.Errorf("of the second version there is\n%s, before it was\n%s", after, before)
 	}
 }
 

@@ -31,6 +31,15 @@ var own need = func(ctx context.Context) error {
 // tokenDays are the lives of tokens that the form offers.
 var tokenDays = []int{1, 7, 30, 90, 365}
 
+// tokenLife reads how many days a token holds.
+func tokenLife(text string) (time.Duration, error) {
+	days, err := strconv.Atoi(text)
+	if err != nil || days < 1 || days > 3650 {
+		return 0, badInput("%q is no number of days", text)
+	}
+	return time.Duration(days) * 24 * time.Hour, nil
+}
+
 type accountPage struct {
 	User     *access.User // nil: nobody was asked
 	Sessions []access.Session
@@ -149,11 +158,9 @@ func (p *Page) addToken(w http.ResponseWriter, r *http.Request) error {
 	if wanted.Role, err = access.ParseRole(r.PostFormValue("role")); err != nil {
 		return badInput("%v", err)
 	}
-	days, err := strconv.Atoi(r.PostFormValue("days"))
-	if err != nil || days < 1 || days > 3650 {
-		return badInput("%q is no number of days", r.PostFormValue("days"))
+	if wanted.Life, err = tokenLife(r.PostFormValue("days")); err != nil {
+		return err
 	}
-	wanted.Life = time.Duration(days) * 24 * time.Hour
 	_, secret, err := p.config.Access.AddToken(r.Context(), name, wanted)
 	if input, ok := errors.AsType[*access.InputError](err); ok {
 		return badInput("%v", input)

@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -23,9 +24,11 @@ var adminRoom = room{Name: "Admin", Path: "/admin", Sees: administers, Mount: fu
 	p.post("/admin/users/{name}/disable", admin, p.disableUser)
 	p.post("/admin/users/{name}/enable", admin, p.enableUser)
 	p.get("/admin/tokens", admin, p.showTokens)
+	p.post("/admin/tokens", admin, p.addAnyToken)
 	p.post("/admin/tokens/revoke", admin, p.revokeAnyToken)
 	p.get("/admin/secrets", checksItself, p.showSecrets)
 	p.post("/admin/secrets/set", checksItself, p.setSecret)
+	p.post("/admin/secrets/rekey", admin, p.rekeySecrets)
 	p.get("/admin/secrets/delete", checksItself, p.askDeleteSecret)
 	p.post("/admin/secrets/delete", checksItself, p.deleteSecret)
 }}
@@ -255,6 +258,16 @@ type tokensPage struct {
 	Tokens    []tokenLine
 	More, All bool
 	User      string
+	Roles     []string
+	Days      []int
+	Form      tokenForm
+	Secret    string // of a token that was made just now
+}
+
+// tokenForm is the form of a token for somebody as it was filled in.
+type tokenForm struct {
+	User, Name, Role, Project, Days string
+	Fault                           string
 }
 
 type tokenLine struct {
@@ -265,7 +278,14 @@ type tokenLine struct {
 
 func (p *Page) showTokens(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
-	shown := tokensPage{User: strings.TrimSpace(query.Get("user")), All: query.Get("all") != ""}
+	user := strings.TrimSpace(query.Get("user"))
+	return p.renderTokens(w, r, http.StatusOK, tokensPage{
+		User: user, All: query.Get("all") != "", Form: tokenForm{User: user, Role: access.Viewer.String(), Days: "90"},
+	})
+}
+
+func (p *Page) renderTokens(w http.ResponseWriter, r *http.Request, status int, shown tokensPage) error {
+	shown.Roles, shown.Days = access.Roles(), tokenDays
 	ctx, cancel := p.limit(r.Context())
 	defer cancel()
 	tokens, err := p.config.Access.TokenList(ctx, shown.User)
@@ -282,7 +302,41 @@ func (p *Page) showTokens(w http.ResponseWriter, r *http.Request) error {
 		}
 		shown.Tokens = append(shown.Tokens, tokenLine{t, userPath(t.User)})
 	}
-	return p.render(w, r, "tokens", "Tokens", shown)
+	return p.renderStatus(w, r, status, "tokens", "Tokens", shown)
+}
+
+// addAnyToken makes a token for any user, as the API and the command line do.
+func (p *Page) addAnyToken(w http.ResponseWriter, r *http.Request) error {
+	field := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
+	form := tokenForm{User: field("user"), Name: field("name"), Role: field("role"), Project: field("project"), Days: field("days")}
+	token, secret, err := p.makeToken(r, form)
+	var input *inputError
+	switch err = told(err); {
+	case errors.Is(err, access.ErrNotFound):
+		form.Fault = fmt.Sprintf("there is no user %q", form.User)
+	case errors.As(err, &input):
+		form.Fault = input.text
+	case err != nil:
+		return err
+	}
+	if form.Fault != "" {
+		return p.renderTokens(w, r, http.StatusUnprocessableEntity, tokensPage{Form: form})
+	}
+	// The secret is told this once, and by no redirect, which would have to keep it somewhere.
+	return p.renderTokens(w, r, http.StatusOK, tokensPage{
+		User: token.User, Form: tokenForm{User: token.User, Role: access.Viewer.String(), Days: "90"}, Secret: secret,
+	})
+}
+
+func (p *Page) makeToken(r *http.Request, form tokenForm) (t access.Token, secret string, err error) {
+	wanted := access.NewToken{User: form.User, Name: form.Name, Project: form.Project}
+	if wanted.Role, err = access.ParseRole(form.Role); err != nil {
+		return t, "", badInput("%v", err)
+	}
+	if wanted.Life, err = tokenLife(form.Days); err != nil {
+		return t, "", err
+	}
+	return p.config.Access.AddToken(r.Context(), actor(r.Context()).Name, wanted)
 }
 
 func (p *Page) revokeAnyToken(w http.ResponseWriter, r *http.Request) error {

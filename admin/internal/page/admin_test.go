@@ -2,10 +2,12 @@ package page_test
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -352,4 +354,59 @@ func TestAdminInABrowser(t *testing.T) {
 	b.Go("/admin/secrets/delete?project=etl&name=TOKEN")
 	b.ClickText("Delete the secret")
 	b.WaitFor(".flash", "Secret TOKEN is deleted.")
+}
+
+// An admin makes a token for somebody else, who may do with it what they may, and no more. Its secret is shown once.
+func TestAdminMakesATokenForAnother(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{})
+	admin := s.As("admin")
+	form := url.Values{"user": {"operator"}, "name": {"ci \"><b>"}, "role": {"operator"}, "days": {"30"}}
+	s.As("operator").WantPost(403, "/admin/tokens", form)
+	for field, value := range map[string]string{"user": "ghost", "name": " ", "role": "king", "days": "soon", "project": "no project!"} {
+		wrong := maps.Clone(form)
+		wrong.Set(field, value)
+		a := admin.WantPost(422, "/admin/tokens", wrong, "Nothing was made", `name="days" value="`+wrong.Get("days")+`"`)
+		checkEscaped(t, field, a)
+		if strings.Contains(a.Body, access.TokenPrefix) {
+			t.Errorf("%s = %q: a token was made", field, value)
+		}
+	}
+	admin.Want(200, "/admin/tokens?user=operator", `name="user" value="operator" required`)
+	a := admin.WantPost(200, "/admin/tokens", form, "It is shown this once", "Tokens of <bdi>operator</bdi>")
+	secret := regexp.MustCompile(access.TokenPrefix + `[A-Za-z0-9_-]+`).FindString(a.Body)
+	as := func(path, method string) int {
+		return s.As("").Do(method, path, "", "Authorization", "Bearer "+secret, "Sec-Fetch-Site", "same-origin").Status
+	}
+	if as("/jobs", "GET") != 200 || as("/jobs/77/cancel", "POST") != 404 || as("/admin", "GET") != 403 {
+		t.Errorf("as the user: %d, %d, %d", as("/jobs", "GET"), as("/jobs/77/cancel", "POST"), as("/admin", "GET"))
+	}
+	if a := admin.Want(200, "/admin/tokens?user=operator", "ci "); strings.Contains(a.Body, secret) {
+		t.Error("the secret is shown again")
+	}
+	checkEscaped(t, "the audit", admin.Want(200, "/audit?action=token.create&actor=admin", "operator"))
+	tokens, err := s.Access.TokenList(t.Context(), "operator")
+	if err != nil || len(tokens) != 2 || tokens[0].Role != access.Operator || tokens[0].ExpiresAt.Sub(tokens[0].CreatedAt) != 30*24*time.Hour {
+		t.Fatalf("%+v, %v", tokens, err)
+	}
+	admin.WantPost(303, "/admin/tokens/revoke", url.Values{"token": {fmt.Sprint(tokens[0].ID)}}, "is revoked")
+	if status := as("/jobs", "GET"); status == 200 {
+		t.Error("a token that is revoked holds")
+	}
+}
+
+// An admin has all secrets encrypted anew, and is told which no key opens.
+func TestRekeySecrets(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{})
+	admin := s.As("admin")
+	admin.Want(200, "/admin/secrets", "Encrypt all with the newest key")
+	s.As("operator").WantPost(403, "/admin/secrets/rekey", nil)
+	if _, err := s.Secrets.Set(t.Context(), "etl", "DB", []byte("no secret")); err != nil {
+		t.Fatal(err)
+	}
+	admin.WantPost(303, "/admin/secrets/rekey", nil, "0 secrets were encrypted with the newest key")
+	s.Exec(`UPDATE pelton.secret SET key = 'gone'`)
+	admin.WantPost(303, "/admin/secrets/rekey", nil, "0 secrets were encrypted with the newest key", "no key of this server opens them", "gone")
+	pagetest.Start(t, pagetest.Options{NoKey: true}).As("admin").WantPost(409, "/admin/secrets/rekey", nil, "has no key for secrets")
 }

@@ -75,6 +75,11 @@ func furnish(t *testing.T, s *pagetest.Site) []shot {
 		{"secrets", "/admin/secrets"},
 		{"secret-delete", "/admin/secrets/delete?project=etl&name=DB_PASSWORD"},
 		{"job-erase", job(good, "/erase")},
+		{"job-new", "/jobs/new"},
+		{"job-new-like", "/jobs/new?like=" + strconv.FormatInt(good, 10)},
+		{"job-change", job(later, "/change")},
+		{"partitions", "/partitions"},
+		{"partitions-maintain", "/partitions/maintain"},
 	}
 }
 

@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -335,6 +336,7 @@ func (p *Page) picture(ctx context.Context, project, name string, version int) (
 
 // runForm is the form that starts a run: what is in it, and what is wrong with it.
 type runForm struct {
+	Key         string // under which its run is started once; another with each form
 	Params      []formParam
 	More        string      // further parameters, NAME=VALUE a line
 	NodeParams  string      // NODE:NAME=VALUE a line
@@ -405,7 +407,7 @@ var reference = regexp.MustCompile(`\$\{([^${}:]+)\}`)
 
 // newRunForm is the form as it is at first: parameters with what the flow says.
 func newRunForm(graph *flow.Graph) runForm {
-	f := runForm{Faults: map[string][]string{}, SLAs: make([]formSLA, slaRows)}
+	f := runForm{Key: rand.Text(), Faults: map[string][]string{}, SLAs: make([]formSLA, slaRows)}
 	known := map[string]bool{"item": true, "item.index": true}
 	for _, name := range slices.Sorted(maps.Keys(graph.Config)) {
 		if known[name] = true; !ownKeys[name] {

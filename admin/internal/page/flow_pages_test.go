@@ -337,7 +337,12 @@ func TestRunForm(t *testing.T) {
 	}
 	open := h.wait("extract")
 	defer open()
+	good.Set("key", "the form's")
 	a = v.WantPost(303, "/flows/etl/nightly/run", good, "Started run 1.", "2026-02-01")
+	v.WantPost(303, "/flows/etl/nightly/run", good, "the second one started nothing")
+	good.Set("priority", "8")
+	v.WantPost(409, "/flows/etl/nightly/run", good, "has started a run already", `value="8"`)
+	good.Del("key")
 	if a.Header.Get("Location") != "/runs/1" {
 		t.Errorf("sent to %s", a.Header.Get("Location"))
 	}

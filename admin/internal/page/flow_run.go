@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/internal/once"
 	"github.com/peltonq/pelton/jobs/flow"
 )
 
@@ -57,10 +59,16 @@ func (p *Page) runFlow(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := p.limit(ctx)
 	defer cancel()
-	run, err := p.config.Flows.Run(ctx, wanted)
-	if errors.Is(err, flow.ErrRunning) {
+	run, replayed, err := p.startRun(ctx, cmp.Or(r.PostFormValue("key"), f.Key), wanted)
+	switch {
+	case errors.Is(err, flow.ErrRunning):
 		f.fault("concurrent", "%v", err)
 		return p.renderStatus(w, r, http.StatusConflict, "flow", data.Flow, data)
+	case errors.Is(err, once.ErrReused):
+		f.fault("", "This form has started a run already, with other values. If you want this one too, press the button once more.")
+		return p.renderStatus(w, r, http.StatusConflict, "flow", data.Flow, data)
+	case errors.Is(err, once.ErrInUse):
+		return refused(err)
 	}
 	if err := f.take(err); err != nil {
 		return flowFault(err)
@@ -68,7 +76,20 @@ func (p *Page) runFlow(w http.ResponseWriter, r *http.Request) error {
 	if len(f.Faults) > 0 {
 		return p.renderStatus(w, r, http.StatusUnprocessableEntity, "flow", data.Flow, data)
 	}
+	if replayed {
+		return p.done(w, r, runPath(run), "Run %d was started by the first press of the button; the second one started nothing.", run)
+	}
 	return p.done(w, r, runPath(run), "Started run %d.", run)
+}
+
+// startRun starts a run, once under a key.
+func (p *Page) startRun(ctx context.Context, key string, wanted flow.RunParams) (run int64, replayed bool, err error) {
+	run, replayed, err = once.Do(ctx, p.once, actor(ctx).Name, key, []any{"page: run", wanted.Project, wanted.Flow, wanted.Version, wanted.Options},
+		func(ctx context.Context, tx pgx.Tx) (int64, error) { return p.config.Flows.RunTx(ctx, tx, wanted) })
+	if err == nil && !replayed {
+		p.config.Flows.Hint(ctx)
+	}
+	return run, replayed, err
 }
 
 func runPath(id int64) string { return "/runs/" + strconv.FormatInt(id, 10) }

@@ -95,15 +95,18 @@ func parseDue(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, badInput("%q is no time: want 2027-01-31 or 2027-01-31 12:30, both in UTC, or how far ahead, as 90m, 12h or 3d", text)
 }
 
-// editable is JSON for a field: indented, and characters that act (see visible) are escapes in it, so that what comes back is what went out.
-func editable(raw []byte) string {
-	text := pretty(json.RawMessage(compacted(raw)))
-	if !strings.ContainsFunc(text, acts) {
+// editable is JSON for a field: indented, and escaped.
+func editable(raw []byte) string { return escaped(pretty(json.RawMessage(compacted(raw)))) }
+
+// escaped is JSON in which characters that act (see visible) are written as escapes, so that what comes back from a form is what went out.
+func escaped(text string) string {
+	inText := func(r rune) bool { return acts(r) && r != '\r' } // a carriage return stands between values alone
+	if !strings.ContainsFunc(text, inText) {
 		return text
 	}
 	var out strings.Builder
 	for _, r := range text {
-		if acts(r) {
+		if inText(r) {
 			fmt.Fprintf(&out, `\u%04x`, r)
 		} else {
 			out.WriteRune(r)

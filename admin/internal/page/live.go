@@ -152,7 +152,7 @@ func (p *Page) serveLive(w http.ResponseWriter, r *http.Request) error {
 					continue
 				}
 				seen[i] = version
-				if err := send(fmt.Sprintf("part%d", i), text); err != nil {
+				if err := send(fmt.Sprintf("part%d", i), "", text); err != nil {
 					return err
 				}
 			}
@@ -165,8 +165,8 @@ func (p *Page) serveLive(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// sender writes an event to a stream.
-type sender func(event string, data []byte) error
+// sender writes an event to a stream. An id that is not empty is where a browser that was cut off goes on.
+type sender func(event, id string, data []byte) error
 
 // Why streams end.
 var (
@@ -192,7 +192,7 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request, check func(*http.R
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // proxies pass events on at once
-	if err := out.write([]byte("retry: 2000\n\n")); err != nil {
+	if err := out.beat(); err != nil {
 		return nil // nobody is left to tell
 	}
 	var watching sync.WaitGroup
@@ -214,7 +214,7 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request, check func(*http.R
 		p.config.Logger.WarnContext(r.Context(), "a stream failed", "path", r.URL.Path, "error", err)
 		return nil
 	}
-	_ = out.send("over", []byte(reason)) // the browser may have gone
+	_ = out.send("over", "", []byte(reason)) // the browser may have gone
 	return nil
 }
 
@@ -224,7 +224,7 @@ func (p *Page) watch(ctx context.Context, cancel context.CancelCauseFunc, r *htt
 	for service.Sleep(ctx, recheckEvery) {
 		if time.Since(beaten) > beatEvery {
 			beaten = time.Now()
-			if err := out.write([]byte(":\n\n")); err != nil {
+			if err := out.beat(); err != nil {
 				cancel(err)
 				return
 			}
@@ -262,9 +262,15 @@ func (e *eventWriter) write(text []byte) error {
 	return nil
 }
 
-func (e *eventWriter) send(event string, data []byte) error {
+// beat says that the server is there: the script takes a stream that is silent for much longer for broken.
+func (e *eventWriter) beat() error { return e.send("beat", "", []byte("-")) }
+
+func (e *eventWriter) send(event, id string, data []byte) error {
 	var out bytes.Buffer
 	out.WriteString("event: " + event + "\n")
+	if id != "" {
+		out.WriteString("id: " + id + "\n")
+	}
 	for line := range strings.SplitSeq(string(data), "\n") {
 		out.WriteString("data: " + strings.TrimSuffix(line, "\r") + "\n")
 	}

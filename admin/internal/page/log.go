@@ -388,7 +388,7 @@ func chunkID(query url.Values, name string) (int64, error) {
 	return id, nil
 }
 
-// followLog streams what a run prints from now on.
+// followLog streams what a run prints from now on. Each event has the id of its chunk: the script gives it as "after" when it comes back.
 func (p *Page) followLog(w http.ResponseWriter, r *http.Request) error {
 	c, err := parseLogChoice(r)
 	if err != nil {
@@ -405,16 +405,18 @@ func (p *Page) followChosenLog(w http.ResponseWriter, r *http.Request, c logChoi
 	return p.stream(w, r, check, func(ctx context.Context, send sender) error {
 		ended := func(ctx context.Context) (bool, error) { return joblog.Ended(ctx, p.config.Pool, p.config.Schema, c.Job, int(c.Run)) }
 		printer := newLogPrinter(c.Charset)
-		options := joblog.Options{Streams: c.Streams, After: after, Pause: followPause}
+		options := joblog.Options{Streams: c.Streams, After: max(after-1, 0), Pause: followPause}
 		for chunk, err := range joblog.Follow(ctx, p.config.Pool, p.config.Schema, c.Job, int(c.Run), options, ended) {
 			if err != nil {
 				return err
 			}
 			printer.print(chunk)
-			if text := printer.take(); text != "" {
-				if err := send("more", []byte(text)); err != nil {
-					return err
-				}
+			text := printer.take()
+			if text == "" || chunk.ID <= after { // the last chunk that is shown already may end within a character
+				continue
+			}
+			if err := send("more", strconv.FormatInt(chunk.ID, 10), []byte(text)); err != nil {
+				return err
 			}
 		}
 		return nil

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -148,33 +147,11 @@ func (p *Page) standing(ctx context.Context, tx pgx.Tx) (s standing, err error) 
 	return s, err
 }
 
-// chartCache keeps the charts of a window for a while: their table changes once a minute, and alerts are evaluated every 15 seconds.
-type chartCache struct {
-	mu    sync.Mutex
-	until map[string]time.Time
-	kept  map[string]charts
-}
-
-// chartsKeep is how long charts are kept at least.
+// chartsKeep is how long charts are kept at least: their table changes once a minute, and alerts are evaluated every 15 seconds.
 const chartsKeep = 10 * time.Second
 
 func (p *Page) charts(ctx context.Context, w window) (charts, error) {
-	c := &p.chartCache
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	began := time.Now()
-	if began.Before(c.until[w.Name]) {
-		return c.kept[w.Name], nil
-	}
-	found, err := p.readCharts(ctx, w, began)
-	if err != nil {
-		return charts{}, err
-	}
-	if c.kept == nil {
-		c.kept, c.until = map[string]charts{}, map[string]time.Time{}
-	}
-	c.kept[w.Name], c.until[w.Name] = found, time.Now().Add(max(chartsKeep, liveRest*time.Since(began)))
-	return found, nil
+	return p.chartCache.get(ctx, w.Name, func(ctx context.Context) (charts, error) { return p.readCharts(ctx, w, time.Now()) })
 }
 
 func (p *Page) readCharts(ctx context.Context, w window, now time.Time) (charts, error) {

@@ -49,7 +49,7 @@ type Page struct {
 
 	uploads upload.Gate
 
-	chartCache chartCache
+	chartCache cache[charts]
 	routes     []string // patterns of all routes, for tests
 }
 
@@ -63,7 +63,7 @@ func Mount(mux *http.ServeMux, config Config) *Page {
 	}
 	p := &Page{
 		config: config, mux: mux, rooms: rooms, sql: look.Load(config.Schema), once: once.New(config.Pool, config.Schema), parts: http.NewServeMux(),
-		slots: make(chan struct{}, readsAtOnce),
+		slots: make(chan struct{}, readsAtOnce), chartCache: cache[charts]{keep: chartsKeep},
 	}
 	p.hub = newHub(config.Logger)
 	p.get("/", anybody, func(http.ResponseWriter, *http.Request) error { return errNoPage })

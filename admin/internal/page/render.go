@@ -318,11 +318,11 @@ func reason(n int, text string) string {
 // stateClass is the colour of a state: of a job, an outcome, a status of flows, ticks.
 func stateClass(state string) string {
 	switch strings.ToLower(state) {
-	case "completed", "succeeded", "fired", "alive", "active", "ok", "on":
+	case "completed", "succeeded", "fired", "alive", "active", "ok", "on", "open":
 		return "good"
 	case "running", "preparing":
 		return "runs"
-	case "available", "queued", "ready", "pending", "scheduled", "waiting", "snoozed", "returned", "retried", "moved":
+	case "available", "queued", "ready", "pending", "scheduled", "waiting", "ahead", "snoozed", "returned", "retried", "moved":
 		return "waits"
 	case "retryable", "errored", "paused", "failed_finishing", "killing", "failed_succeeded", "lost", "late", "parked":
 		return "warns"

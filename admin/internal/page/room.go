@@ -21,6 +21,7 @@ var rooms = []room{
 	executorsRoom,
 	deadRoom,
 	alertsRoom,
+	partitionsRoom,
 	auditRoom,
 	adminRoom,
 	accountRoom,

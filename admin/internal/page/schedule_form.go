@@ -1,7 +1,7 @@
 package page
 
 import (
-	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/document"
@@ -45,7 +43,7 @@ func (p *Page) mountScheduleForm() {
 		if e.Owner != "" {
 			return refused(errors.New("the code of " + e.Owner + " declares this schedule, and alone may change it"))
 		}
-		return p.showScheduleForm(w, r, http.StatusOK, scheduleForm{Values: valuesOf(&e.Schedule), Old: e.Name})
+		return p.showScheduleForm(w, r, http.StatusOK, scheduleFormOf(e))
 	})
 	p.post("/schedule", checksItself, p.sendScheduleForm)
 }
@@ -54,10 +52,18 @@ func (p *Page) mountScheduleForm() {
 type scheduleForm struct {
 	Values url.Values
 	Old    string // the schedule that is changed; empty: a new one
+	Seen   string // what was in the form when it was opened
+	SeenNo int    // the version of the schedule then
 	Faults []string
 	Only   bool // the ticks to come were asked for, nothing else
 	ToCome []foreseen
 	Words  string // about what is to come, where it cannot be foreseen
+}
+
+// scheduleFormOf is the form of a schedule that is there.
+func scheduleFormOf(e *periodic.Entry) scheduleForm {
+	values := valuesOf(&e.Schedule)
+	return scheduleForm{Values: values, Old: e.Name, Seen: seenValues(values), SeenNo: e.Version}
 }
 
 // Value is that of a field.
@@ -110,7 +116,13 @@ func (p *Page) sendScheduleForm(w http.ResponseWriter, r *http.Request) error {
 	if all, some := actor(r.Context()).Projects(access.Admin); !all && len(some) == 0 {
 		return access.Check(r.Context(), access.Admin, "")
 	}
-	f := scheduleForm{Values: r.PostForm, Old: r.PostFormValue("old")}
+	f := scheduleForm{Values: r.PostForm, Old: r.PostFormValue("old"), Seen: r.PostFormValue("seen")}
+	if f.Old != "" {
+		var err error
+		if f.SeenNo, err = small(r.PostFormValue("seen_version")); err != nil || f.SeenNo < 1 {
+			return badInput("the form does not say which version it changes: open it again")
+		}
+	}
 	s, faults := parseSchedule(r.PostForm)
 	f.Faults = faults
 	if r.PostFormValue("do") != "save" {
@@ -140,9 +152,11 @@ func (p *Page) sendScheduleForm(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	result, err := p.putSchedule(r.Context(), s, f.Old == "")
-	if errors.Is(err, errNameTaken) {
+	result, err := p.config.Schedules.PutIf(r.Context(), s, f.SeenNo) // version 0: a new one
+	if _, changed := errors.AsType[*periodic.VersionError](err); changed && f.Old == "" {
 		return p.showTaken(w, r, f)
+	} else if changed {
+		return p.showChanged(w, r, f)
 	}
 	if _, invalid := errors.AsType[*periodic.InvalidScheduleError](err); invalid {
 		f.Faults = faultLines(err)
@@ -154,20 +168,63 @@ func (p *Page) sendScheduleForm(w http.ResponseWriter, r *http.Request) error {
 	return p.done(w, r, schedulePath(s.Name), "Schedule %s: %s.", s.Name, result.Change)
 }
 
-var errNameTaken = errors.New("the name is taken")
-
-// putSchedule stores a schedule. A new one changes none that somebody else has stored meanwhile.
-func (p *Page) putSchedule(ctx context.Context, s periodic.Schedule, isNew bool) (result *periodic.PutResult, err error) {
-	if !isNew {
-		return p.config.Schedules.Put(ctx, s)
-	}
-	err = pgx.BeginTxFunc(ctx, p.config.Pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) (err error) {
-		if result, err = p.config.Schedules.PutTx(ctx, tx, s); err == nil && result.Change != periodic.Created {
-			err = errNameTaken
-		}
+// showChanged shows the form again: somebody else was quicker. To send it once more is to overwrite what they did.
+func (p *Page) showChanged(w http.ResponseWriter, r *http.Request, f scheduleForm) error {
+	e, err := p.schedule(r.Context(), f.Old, access.Admin)
+	if err != nil {
 		return err
-	})
-	return result, err
+	}
+	who, err := p.changedBy(r.Context(), "schedule "+e.Name, "schedule.put")
+	if err != nil {
+		return err
+	}
+	now := scheduleFormOf(e)
+	f.Faults = append([]string{"the schedule is not any more what you saw" + who + ". To change it all the same, press Save once more"}, valuesDiffer(f.Seen, now.Seen)...)
+	f.Seen, f.SeenNo = now.Seen, now.SeenNo
+	return p.renderForm(w, r, http.StatusConflict, f)
+}
+
+// seenShown is how long a value of a form may be to be shown as what it was.
+const seenShown = 200
+
+// seenValues is what was in a form when it was opened, to go with it: of long values a hash.
+func seenValues(values url.Values) string {
+	seen := url.Values{}
+	for name := range values {
+		text := values.Get(name)
+		if len(text) > seenShown {
+			text = fmt.Sprintf("#%x", sha256.Sum256([]byte(text)))
+		}
+		seen.Set(name, text)
+	}
+	return seen.Encode()
+}
+
+// valuesDiffer says which values of a form are others than they were.
+func valuesDiffer(before, after string) (list []string) {
+	was, err := url.ParseQuery(before)
+	if err != nil {
+		return nil
+	}
+	is, err := url.ParseQuery(after)
+	if err != nil {
+		return nil
+	}
+	shown := func(text string) string {
+		switch {
+		case text == "":
+			return "nothing"
+		case strings.HasPrefix(text, "#"):
+			return "a long text"
+		}
+		return strconv.Quote(text)
+	}
+	for _, name := range sortedKeys(was, is) {
+		if from, to := was.Get(name), is.Get(name); from != to {
+			list = append(list, fmt.Sprintf("%s: it was %s, and is %s", name, shown(from), shown(to)))
+		}
+	}
+	return list
 }
 
 // showTaken shows the form again: somebody, perhaps of another project, has a schedule of the name, and nothing is told of it.
@@ -279,8 +336,8 @@ func valuesOf(s *periodic.Schedule) url.Values {
 	span("jitter", s.Jitter)
 	if j := s.Job; j != nil {
 		set("kind", j.Kind)
-		set("args", string(j.Args))
-		set("metadata", string(j.Metadata))
+		set("args", escaped(string(j.Args)))
+		set("metadata", escaped(string(j.Metadata)))
 		set("queue", j.Queue)
 		set("tags", strings.Join(j.Tags, ", "))
 		number("priority", j.Priority)
@@ -292,7 +349,7 @@ func valuesOf(s *periodic.Schedule) url.Values {
 		set("flow", t.Flow)
 		number("version", t.Version)
 		if options, err := json.Marshal(t.Options); err == nil && string(options) != "{}" {
-			set("options", string(options))
+			set("options", escaped(string(options)))
 		}
 	}
 	return v

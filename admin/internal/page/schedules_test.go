@@ -172,8 +172,9 @@ func TestScheduleForm(t *testing.T) {
 	// The form of a schedule that is there says what it is, so that saving it unchanged changes nothing.
 	a = admin.Want(200, "/schedules/night/edit", `name="old" value="night"`)
 	checkEscaped(t, "the form of a schedule", a)
-	admin.WantPost(303, "/schedule", change("old", "night", "do", "save"), "Schedule night: unchanged")
-	admin.WantPost(303, "/schedule", change("old", "night", "cron", "0 4 * * *", "do", "save"), "Schedule night: changed", "0 4 * * *")
+	admin.WantPost(303, "/schedule", change("old", "night", "seen_version", "1", "do", "save"), "Schedule night: unchanged")
+	admin.WantPost(303, "/schedule", change("old", "night", "seen_version", "1", "cron", "0 4 * * *", "do", "save"), "Schedule night: changed", "0 4 * * *")
+	admin.WantPost(400, "/schedule", change("old", "night", "do", "save"), "open it again")
 	// Schedules of a project's flows are made by its admins, who do not take other's.
 	pushFlow(t, s, "etl")
 	ofFlow := url.Values{"name": {"mine"}, "by": {"every"}, "every": {"1h"}, "starts": {"flow"}, "project": {"etl"}, "flow": {"daily"}, "options": {`{"params": {"a": "b"}}`}, "do": {"save"}}
@@ -192,10 +193,51 @@ func TestScheduleForm(t *testing.T) {
 	etl.WantPost(422, "/schedule", ofFlow, "parms")
 	ofFlow.Set("options", "")
 	ofFlow.Set("old", "night")
+	ofFlow.Set("seen_version", "2")
 	etl.WantPost(404, "/schedule", ofFlow)
 	if got, err := s.Schedules.Get(t.Context(), "mine"); err != nil || got.Flow.Options.Params["a"] != "b" {
 		t.Errorf("%+v, %v", got, err)
 	}
+}
+
+// Two people change a schedule: the second is told what the first did, and overwrites it when they insist.
+func TestScheduleChangedByTwo(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{})
+	s.Add("ann", access.Grant{Project: access.Everything, Role: access.Admin})
+	long := strings.Repeat("long ", 60)
+	if _, err := s.Schedules.Put(t.Context(), periodic.Schedule{
+		Name: "shared", Cron: "0 3 * * *", Job: &periodic.JobTarget{Kind: "noop", Args: []byte(`{"odd": "a​b ` + long + `"}`)},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ann, admin := s.As("ann"), s.As("admin")
+	form := func(a pagetest.Answer, cron, description string) url.Values {
+		return url.Values{
+			"old": {"shared"}, "name": {"shared"}, "seen": {hidden(t, a, "seen")}, "seen_version": {hidden(t, a, "seen_version")}, "by": {"cron"}, "cron": {cron}, "zone": {"UTC"},
+			"starts": {"job"}, "kind": {"noop"}, "gap": {"next"}, "repeat": {"first"}, "description": {description}, "args": {textarea(t, a, "args")}, "do": {"save"},
+		}
+	}
+	opened := admin.Want(200, "/schedules/shared/edit")
+	if !strings.Contains(textarea(t, opened, "args"), `a\u200bb`) {
+		t.Errorf("what acts is no escape: %s", opened.Body)
+	}
+	changed := form(ann.Want(200, "/schedules/shared/edit"), "0 4 * * *", evil)
+	changed.Set("args", "{}")
+	ann.WantPost(303, "/schedule", changed, "Schedule shared: changed")
+	mine := form(opened, "0 5 * * *", "")
+	refused := admin.WantPost(409, "/schedule", mine, "the schedule is not any more what you saw; ann changed it last", "cron: it was &#34;0 3 * * *&#34;, and is &#34;0 4 * * *&#34;",
+		"args: it was a long text, and is &#34;{}&#34;", "description: it was nothing", `value="0 5 * * *"`)
+	checkEscaped(t, "the form that is refused", refused)
+	if e, err := s.Schedules.Get(t.Context(), "shared"); err != nil || e.Cron != "0 4 * * *" {
+		t.Errorf("%+v, %v", e, err)
+	}
+	// To look at the ticks does not forget what was seen.
+	mine.Set("do", "show")
+	if a := admin.WantPost(200, "/schedule", mine, "05:00:00"); hidden(t, a, "seen_version") != "1" || hidden(t, a, "seen") != mine.Get("seen") {
+		t.Error("the form forgets what was seen")
+	}
+	admin.WantPost(303, "/schedule", form(refused, "0 5 * * *", ""), "Schedule shared: changed", "0 5 * * *")
 }
 
 // The form shows what it will do, and a person pauses and resumes by buttons.

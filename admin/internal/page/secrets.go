@@ -32,6 +32,8 @@ type secretLine struct {
 	Again, Gone string
 }
 
+var errNoKey = errors.New("this server has no key for secrets: start it with --secret-key-file")
+
 func secretsPath(project string) string { return "/admin/secrets?project=" + url.QueryEscape(project) }
 
 // secretRole checks a role for the secrets of a project; those for all projects need it for everything.
@@ -95,7 +97,7 @@ func (p *Page) setSecret(w http.ResponseWriter, r *http.Request) error {
 	set, err := p.config.Secrets.Set(r.Context(), project, name, value)
 	if errors.Is(err, secret.ErrNoKey) {
 		p.config.Logger.WarnContext(r.Context(), "a secret cannot be set", "error", err)
-		return refused(errors.New("this server has no key for secrets: start it with --secret-key-file"))
+		return refused(errNoKey)
 	}
 	if err != nil {
 		return told(err)
@@ -128,6 +130,22 @@ func secretValue(r *http.Request) ([]byte, error) {
 		text = strings.TrimSuffix(text, "\r")
 	}
 	return []byte(text), nil
+}
+
+// rekeySecrets encrypts what older keys have encrypted with the newest one.
+func (p *Page) rekeySecrets(w http.ResponseWriter, r *http.Request) error {
+	done, err := p.config.Secrets.Rekey(r.Context())
+	if errors.Is(err, secret.ErrNoKey) {
+		return refused(errNoKey)
+	}
+	if err != nil {
+		return told(err)
+	}
+	text := plural(done.Changed, "1 secret was", "%d secrets were") + " encrypted with the newest key, " + done.Key + "."
+	if len(done.Left) > 0 {
+		text += " Left as they are, since no key of this server opens them: " + strings.Join(done.Left, "; ")
+	}
+	return p.done(w, r, "/admin/secrets", "%s", text)
 }
 
 func (p *Page) askDeleteSecret(w http.ResponseWriter, r *http.Request) error {

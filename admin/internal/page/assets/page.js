@@ -8,6 +8,64 @@
 
   const mark = (element, state) => element.setAttribute("data-live-state", state);
 
+  // connect reads events from an address, which is asked for each time: on has what is done with each kind of them, and state is told "live" and "lost".
+  // A connection that breaks, or is silent for longer than the server ever is, is made anew: at first soon, then every 15 seconds.
+  const silence = 40000;
+  const connections = new Set();
+  const connect = (address, on, state) => {
+    let source = null, timer = 0, tries = 0;
+    const shut = () => {
+      clearTimeout(timer);
+      source?.close();
+      source = null;
+    };
+    const awake = () => {
+      clearTimeout(timer);
+      timer = setTimeout(again, silence);
+    };
+    const again = async () => {
+      const refused = source?.readyState === EventSource.CLOSED; // or a proxy that has no server
+      shut();
+      state("lost");
+      timer = setTimeout(connection.open, Math.min(500 * 2 ** tries++, 15000) * (0.5 + Math.random() / 2));
+      if (!refused) return;
+      const asking = new AbortController();
+      const answer = await fetch(address(), { headers: { Accept: "text/event-stream" }, signal: asking.signal }).catch(() => null);
+      asking.abort();
+      if (connections.has(connection) && [401, 403, 404].includes(answer?.status)) location.reload();
+    };
+    const connection = {
+      open() {
+        if (source || document.hidden) return;
+        source = new EventSource(address());
+        awake();
+        source.onopen = () => { awake(); state("live"); };
+        source.onerror = again;
+        source.addEventListener("beat", awake);
+        for (const [name, take] of Object.entries(on)) {
+          source.addEventListener(name, (event) => {
+            tries = 0;
+            awake();
+            take(event);
+          });
+        }
+      },
+      shut,
+      end() {
+        connections.delete(connection);
+        shut();
+      },
+    };
+    connections.add(connection);
+    connection.open();
+    return connection;
+  };
+  const resume = () => connections.forEach((c) => c.open());
+  const pause = () => connections.forEach((c) => c.shut());
+  document.addEventListener("visibilitychange", () => document.hidden ? pause() : resume());
+  addEventListener("pagehide", pause);
+  addEventListener("pageshow", resume);
+
   // replace puts new content into a part, and keeps what the reader has opened, scrolled and focused.
   const replace = (element, html) => {
     const opened = new Set([...element.querySelectorAll("details[id][open]")].map((d) => d.id));
@@ -18,7 +76,7 @@
     element.innerHTML = html;
     for (const log of element.querySelectorAll("[data-log]")) { // one that is shown already goes on as it is
       const old = logs.get(log.dataset.log);
-      if (old && old.dataset.liveState !== "old") log.replaceWith(old);
+      if (old) log.replaceWith(old);
       else follow(log);
     }
     for (const d of element.querySelectorAll("details[id]")) {
@@ -50,6 +108,7 @@
       const shown = [...document.querySelectorAll("[data-renew]")];
       if (shown.some(inUse)) return;
       const answer = await fetch(location.href);
+      if (answer.status >= 500) throw new Error("no answer: " + answer.status);
       if (!answer.ok || answer.redirected) return location.reload();
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       if (shown.some(inUse)) return;
@@ -70,8 +129,7 @@
       const others = live.length !== parts.length || live.some((e, i) => e !== parts[i] || e.dataset.live !== sources[i]);
       parts = live;
       if (others) {
-        stream?.close();
-        stream = null;
+        stream?.end();
         listen();
       }
     } catch {
@@ -84,62 +142,54 @@
 
   let sources = []; // of the stream's parts
   const listen = () => {
-    if (stream || document.hidden || !parts.length) return;
+    if (!parts.length) return;
     sources = parts.map((e) => e.dataset.live);
     const query = new URLSearchParams(sources.map((path) => ["part", path]));
-    stream = new EventSource("/live?" + query);
+    const on = {
+      over(event) {
+        stream.end();
+        parts.forEach((e) => mark(e, "old"));
+        if (event.data === "refused") location.reload();
+        else parts = [];
+      },
+    };
     parts.forEach((element, i) => {
-      stream.addEventListener("part" + i, (event) => {
+      on["part" + i] = (event) => {
         mark(element, "live");
         replace(element, event.data);
         renew();
-      });
+      };
     });
-    stream.addEventListener("over", (event) => {
-      stream.close();
-      stream = null;
-      parts.forEach((e) => mark(e, "old"));
-      if (event.data === "refused") location.reload();
-      else parts = [];
-    });
-    stream.onerror = () => parts.forEach((e) => mark(e, "old"));
+    stream = connect(() => "/live?" + query, on, (state) => { if (state === "lost") parts.forEach((e) => mark(e, state)); });
   };
-
-  document.addEventListener("visibilitychange", () => {
-    if (!document.hidden) return listen();
-    stream?.close();
-    stream = null;
-  });
-  addEventListener("pagehide", () => { stream?.close(); stream = null; });
-  addEventListener("pageshow", listen);
 
   // A log that is followed: pieces of HTML are added at the end. The reader who has scrolled up stays there.
   const follow = (log) => {
     if (log.dataset.tail !== undefined) log.scrollTop = log.scrollHeight;
     if (!log.dataset.follow) return;
-    const source = new EventSource(log.dataset.follow);
-    mark(log, "live");
+    const from = new URL(log.dataset.follow, location.href);
     let bytes = 0;
-    source.addEventListener("more", (event) => {
-      const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 40;
-      log.insertAdjacentHTML("beforeend", event.data);
-      bytes += event.data.length;
-      while (bytes > 4e6 && log.firstChild) {
-        bytes -= (log.firstChild.textContent || "").length + 1;
-        log.firstChild.remove();
-      }
-      if (atEnd) log.scrollTop = log.scrollHeight;
-    });
-    source.addEventListener("over", (event) => {
-      source.close();
-      mark(log, "ended");
-      if (event.data === "refused") location.reload();
-    });
-    source.onerror = () => { source.close(); mark(log, "old"); };
-    addEventListener("pagehide", () => source.close());
+    const connection = connect(() => from, {
+      more(event) {
+        from.searchParams.set("after", event.lastEventId); // where a new connection goes on
+        const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 40;
+        log.insertAdjacentHTML("beforeend", event.data);
+        bytes += event.data.length;
+        while (bytes > 4e6 && log.firstChild) {
+          bytes -= (log.firstChild.textContent || "").length + 1;
+          log.firstChild.remove();
+        }
+        if (atEnd) log.scrollTop = log.scrollHeight;
+      },
+      over(event) {
+        connection.end();
+        mark(log, "ended");
+        if (event.data === "refused") location.reload();
+      },
+    }, (state) => mark(log, state));
     new MutationObserver((_, observer) => { // another log has taken its place
       if (document.contains(log)) return;
-      source.close();
+      connection.end();
       observer.disconnect();
     }).observe(document.getElementById("main"), { childList: true, subtree: true });
   };

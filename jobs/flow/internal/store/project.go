@@ -30,6 +30,10 @@ type Push struct {
 	Notes   []graph.Note
 	Files   []File
 	Open    func(path string) (io.ReadCloser, error) // reads a file of Files
+
+	// Of others, in the transaction: what locks before the project's row is locked, and what needs the version. nil: nothing.
+	Lock func(ctx context.Context, tx pgx.Tx) error
+	Then func(ctx context.Context, tx pgx.Tx, v Version) error
 }
 
 // Version is a pushed version of a project.
@@ -58,6 +62,11 @@ func (s *Store) Push(ctx context.Context, p Push) (v Version, err error) {
 		if err := s.pushContents(ctx, tx, p); err != nil {
 			return err
 		}
+		if p.Lock != nil {
+			if err := p.Lock(ctx, tx); err != nil {
+				return err
+			}
+		}
 		notes, err := json.Marshal(p.Notes)
 		if err != nil {
 			return fmt.Errorf("encode notes: %w", err)
@@ -76,7 +85,10 @@ func (s *Store) Push(ctx context.Context, p Push) (v Version, err error) {
 		if err := s.insertFlows(ctx, tx, v.ID, p.Graphs.Flows); err != nil {
 			return err
 		}
-		return s.Audit(ctx, tx, p.Audited, "flow.push", "project "+p.Project, nil, map[string]any{"version": v.No})
+		if err := s.Audit(ctx, tx, p.Audited, "flow.push", "project "+p.Project, nil, map[string]any{"version": v.No}); err != nil || p.Then == nil {
+			return err
+		}
+		return p.Then(ctx, tx, v)
 	})
 	if err != nil {
 		return Version{}, fmt.Errorf("push project %q: %w", p.Project, err)
