@@ -23,7 +23,7 @@ func (s *server) addLogs() {
 	add(s, operation{
 		id: "jobs-log-sizes", method: http.MethodGet, path: "/jobs/{id}/logs", tag: "jobs", role: access.Viewer,
 		summary: "Tell how much each run of a job printed",
-		detail: "The newest run first; limit counts runs, of which each has an item a stream. Logs outlive their jobs: a job that is gone, and one that printed nothing, have none.",
+		detail:  "The newest run first; limit counts runs, of which each has an item a stream. Logs outlive their jobs: a job that is gone, and one that printed nothing, have none.",
 	}, s.jobsLogSizes)
 	add(s, operation{
 		id: "jobs-log", method: http.MethodGet, path: "/jobs/{id}/log", tag: "jobs", role: access.Viewer, stream: "application/octet-stream",

@@ -505,7 +505,7 @@ func TestPlans(t *testing.T) {
 		"find_jobs_by_state, discarded": {int64(0), newest, none, none, none, nil, 100, []string{"discarded"}, false},
 		"find_jobs_by_state, waiting":   {int64(0), newest, none, none, none, nil, 100, []string{"running", "scheduled", "available"}, false},
 		"find_jobs_by_state, long line": {int64(0), newest, none, none, none, nil, 100, []string{"available"}, true},
-		"job_runs":                      {newest, 99, 20, 100}, "run_ended": {newest, 1},
+		"job_runs":                      {newest, 99, 20, 100},
 		"log_before": {newest, 1, int64(1) << 62, []string{"o"}, int64(100), 100}, "job_running": {newest},
 		"queue_charts": {hour, time.Now(), 60}, "last_changes": {[]string{"mail"}, []string{"queue.pause"}},
 	} {

@@ -222,8 +222,8 @@ func (p *Page) logTail(ctx context.Context, job int64, run int32, size int) (v l
 }
 
 func (p *Page) logEnd(ctx context.Context, tx pgx.Tx, c logChoice, size int) (logView, error) {
-	var ended bool
-	if err := tx.QueryRow(ctx, p.sql.Get("run_ended"), pgx.QueryExecModeExec, c.Job, c.Run).Scan(&ended); err != nil {
+	ended, err := joblog.Ended(ctx, tx, p.config.Schema, c.Job, int(c.Run))
+	if err != nil {
 		return logView{}, err
 	}
 	const end = 1 << 62
@@ -403,7 +403,9 @@ func (p *Page) followChosenLog(w http.ResponseWriter, r *http.Request, c logChoi
 		return err
 	}
 	return p.stream(w, r, check, func(ctx context.Context, send sender) error {
-		ended := func(ctx context.Context) (bool, error) { return joblog.Ended(ctx, p.config.Pool, p.config.Schema, c.Job, int(c.Run)) }
+		ended := func(ctx context.Context) (bool, error) {
+			return joblog.Ended(ctx, p.config.Pool, p.config.Schema, c.Job, int(c.Run))
+		}
 		printer := newLogPrinter(c.Charset)
 		options := joblog.Options{Streams: c.Streams, After: max(after-1, 0), Pause: followPause}
 		for chunk, err := range joblog.Follow(ctx, p.config.Pool, p.config.Schema, c.Job, int(c.Run), options, ended) {

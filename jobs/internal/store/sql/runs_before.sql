@@ -6,6 +6,6 @@ SELECT r.run, r.attempt, r.outcome, r.started_at, r.ended_at, r.next_due, r.erro
     FROM pelton.job_attempt a LEFT JOIN pelton.executor x ON x.id = a.executor
     WHERE a.job_id = $1 AND a.run < $2::bigint ORDER BY a.run DESC LIMIT $3)
     UNION ALL
-    SELECT g.run, g.attempt, 'running', g.started_at, NULL, NULL, '', '', NULL, coalesce(g.executor, 0), coalesce(g.executor_name, ''), coalesce(g.host, '')
-    FROM pelton.running g WHERE g.job_id = $1 AND g.run < $2
+    SELECT g.run, g.attempt, 'running', g.since, NULL, NULL, '', '', NULL, coalesce(g.executor, 0), coalesce(x.name, ''), coalesce(x.host, '')
+    FROM pelton.job_state g LEFT JOIN pelton.executor x ON x.id = g.executor WHERE g.job_id = $1 AND g.state = 'running' AND g.run < $2
 ) r ORDER BY r.run DESC LIMIT $3
