@@ -23,7 +23,7 @@ test: ## Run all tests
 
 .PHONY: test-race
 test-race: ## Run all tests with the race detector
-	$(GO) test -race ./...
+	GORACE=atexit_sleep_ms=0 $(GO) test -race ./...
 
 .PHONY: massive
 massive: ## Run the 7,121 jobs of a real project (PELTON_AZKABAN_DIR, or a made-up one) through pelton dev

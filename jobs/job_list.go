@@ -128,6 +128,11 @@ func (p *JobListParams) Args(fragment string) *JobListParams {
 	return p.with(func(p *JobListParams) { p.filter.Args = fragment })
 }
 
+// ArgsText selects jobs whose args, as they are stored, hold a text, looking as far back as Since says. Only lists by id can be asked for it.
+func (p *JobListParams) ArgsText(text string) *JobListParams {
+	return p.with(func(p *JobListParams) { p.filter.Text = text })
+}
+
 // Since selects jobs made at or after a time, to the second.
 func (p *JobListParams) Since(t time.Time) *JobListParams {
 	return p.with(func(p *JobListParams) { p.filter.Since = &t })
@@ -138,8 +143,9 @@ func (p *JobListParams) Until(t time.Time) *JobListParams {
 	return p.with(func(p *JobListParams) { p.filter.Until = &t })
 }
 
-// Within ends a search after about that time, with what was found, which may be nothing; the result's Stopped and LastCursor tell how it goes on. Lists
-// by id that no index answers need it in large tables. Other lists are read at once.
+// Within bounds the time that a list takes, about. A list by id, or by finalized_at, ends its search then with what was found, which may be nothing: the result's Stopped,
+// SearchedTo and LastCursor tell how far it came and how it goes on. Other lists must be sorted as a whole, and fail with [ErrListTooLong] then. 0, which is the
+// default: no bound.
 func (p *JobListParams) Within(d time.Duration) *JobListParams {
 	return p.with(func(p *JobListParams) { p.within = d })
 }
@@ -177,6 +183,9 @@ func (p *JobListParams) query(now time.Time) (store.JobFilter, store.JobPage, er
 	if err != nil {
 		return filter, store.JobPage{}, err
 	}
+	if filter.Text != "" && column != store.OrderByID {
+		return filter, store.JobPage{}, errors.New("list jobs: a text in the args is searched for by id only, not by " + string(column))
+	}
 	page := store.JobPage{Order: column, Descending: p.order == SortOrderDesc, Limit: p.limit, Bytes: p.bytes, Within: p.within}
 	if p.after != nil {
 		page.AfterID, page.AfterTime, err = p.after.position(column)
@@ -208,19 +217,32 @@ func (p *JobListParams) column(states []rivertype.JobState) (store.JobOrder, err
 	return "", errors.New("list jobs: cannot order by " + string(p.field))
 }
 
+// ErrListTooLong says that a list, in an order that no index has, took longer than Within allows. Ask for fewer jobs, as by Since, or order by id.
+var ErrListTooLong = store.ErrListTooLong
+
 // JobListResult is a page of jobs.
 type JobListResult struct {
 	Jobs       []*rivertype.JobRow
 	LastCursor *JobListCursor // continues after the last of Jobs, or where the search was if it was Stopped; nil if there are none
 	Cut        bool           // it ends early, because of Bytes
 	Stopped    bool           // the time of Within was up before all was searched: also without Jobs the list goes on at LastCursor
+	SearchedTo *time.Time     // if it was Stopped, how far it came: a time of making, or of the order
 	Since      *time.Time     // the time from which on jobs were looked at; nil: all
 }
 
+// JobSearchResult is a page of ids of jobs.
+type JobSearchResult struct {
+	IDs     []int64
+	Reached int64 // the id up to which jobs were looked at, in the order of the list
+	Ended   bool  // no job follows
+}
+
+// listSnapshot begins the transaction of a list. Its statements read little of large tables, which the planner takes for much: compiling them would take longer.
+var listSnapshot = pgx.TxOptions{BeginQuery: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off"}
+
 // JobList lists jobs; nil params list all by id. Each page is read from one snapshot, with each job's state at that moment.
 func (c *Client) JobList(ctx context.Context, params *JobListParams) (result *JobListResult, err error) {
-	snapshot := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	err = pgx.BeginTxFunc(ctx, c.pool, snapshot, func(tx pgx.Tx) error {
+	err = pgx.BeginTxFunc(ctx, c.pool, listSnapshot, func(tx pgx.Tx) error {
 		result, err = c.list(ctx, tx, params)
 		return err
 	})
@@ -245,14 +267,32 @@ func (c *Client) list(ctx context.Context, db store.DB, params *JobListParams) (
 	if err != nil {
 		return nil, err
 	}
-	result := &JobListResult{Jobs: found.Jobs, Cut: found.Cut, Stopped: found.Stopped != 0, Since: filter.Since}
+	result := &JobListResult{Jobs: found.Jobs, Cut: found.Cut, Stopped: found.Stopped != nil, Since: filter.Since}
 	switch {
-	case found.Stopped != 0:
-		result.LastCursor = &JobListCursor{id: found.Stopped, order: page.Order}
+	case found.Stopped != nil:
+		result.LastCursor = &JobListCursor{id: found.Stopped.ID, order: page.Order, time: found.Stopped.Time}
+		result.SearchedTo = found.Stopped.Time
+		if result.SearchedTo == nil {
+			made := store.TimeOfID(found.Stopped.ID)
+			result.SearchedTo = &made
+		}
 	case len(found.Jobs) > 0:
 		result.LastCursor = cursorAt(found.Jobs[len(found.Jobs)-1], page.Order)
 	}
 	return result, nil
+}
+
+// JobSearchTx finds the ids of jobs as a list by id has them, without reading the jobs.
+func (c *Client) JobSearchTx(ctx context.Context, tx pgx.Tx, params *JobListParams) (*JobSearchResult, error) {
+	filter, page, err := params.query(time.Now())
+	if err != nil {
+		return nil, err
+	}
+	if page.Order != store.OrderByID {
+		return nil, errors.New("search jobs: only lists by id can be searched, not by " + string(page.Order))
+	}
+	found, err := c.store.FindJobs(ctx, tx, filter, page)
+	return &JobSearchResult{IDs: found.IDs, Reached: found.Reached, Ended: found.Ended}, err
 }
 
 // QueueCounts is how many jobs of a queue wait or run, by state.

@@ -1,11 +1,14 @@
 package jobs_test
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/peltonq/pelton/jobs"
@@ -32,45 +35,58 @@ func search(t *testing.T, client *jobs.Client, params *jobs.JobListParams) (ids 
 	}
 }
 
-// A search whose time is up goes on where it was, and finds the same as one that takes its time.
+// A search whose time is up goes on where it was, and finds the same as one that takes its time; by id, newest first or last, and by the time of the end.
 func TestSearchStopsAndGoesOn(t *testing.T) {
 	t.Parallel()
 	pool := schematest.Pool(t) // not audited: the jobs have no places
 	client := newClient(t, pool, nil)
-	// By the last digit of n: 1 cancelled, 2 discarded, 3 cancelled in the line, 4 cancelled and retried, 5 cancelled, retried and put off; others completed.
+	// By the last two digits of n: see the states below; others are completed. Those that ended did so in an order that is not that of their ids.
 	for _, statement := range []string{
-		`INSERT INTO pelton.job (id, kind, args) SELECT (pelton.id_at(now()) / 1000 - 1000 + n) * 10 + n % 10, CASE WHEN n IN (1, 999) THEN 'rare' ELSE 'k' END, '{}'
-			FROM generate_series(1, 1000) n`,
-		`INSERT INTO pelton.job_attempt (job_id, run, outcome, attempt) SELECT id, 1, CASE id % 10 WHEN 2 THEN 'discarded' WHEN 1 THEN 'cancelled' WHEN 4 THEN 'cancelled'
-			WHEN 5 THEN 'cancelled' ELSE 'completed' END::pelton.outcome, 1 FROM pelton.job WHERE id % 10 <> 3`,
-		`INSERT INTO pelton.job_attempt (job_id, run, outcome, attempt) SELECT id, 2, 'retried', 1 FROM pelton.job WHERE id % 10 IN (4, 5)`,
-		`INSERT INTO pelton.job_scheduled (job_id, wake, due, run) SELECT id, now(), now(), 3 FROM pelton.job WHERE id % 10 = 5`,
-		`INSERT INTO pelton.job_void (job_id, run, reason) SELECT id, 1, 'cancelled' FROM pelton.job WHERE id % 10 = 3`,
+		`CREATE TABLE made AS SELECT pelton.id_at(now() - interval '1 hour') + n * (pelton.id_at('2024-01-01 00:00:02+00')) AS id, n, n % 100 AS d FROM generate_series(1, 1000) n`,
+		`INSERT INTO pelton.job (id, kind, queue, args, metadata, tags) SELECT id, CASE WHEN n IN (1, 999) THEN 'rare' ELSE 'k' END, 'q' || n % 3,
+			json_build_object('n', n), CASE WHEN n % 7 = 0 THEN '{"a": 1}'::jsonb END, CASE WHEN n % 2 = 0 THEN '{even}'::text[] END FROM made`,
+		`INSERT INTO pelton.job_attempt (job_id, run, outcome, attempt, ended_at, metadata)
+			SELECT id, 1, CASE WHEN d IN (2, 3) THEN 'discarded' WHEN d IN (1, 4, 5) THEN 'cancelled' WHEN d = 6 THEN 'errored' ELSE 'completed' END::pelton.outcome, 1,
+				now() - (n * 7919 % 1000) * interval '0.2 seconds', CASE WHEN n % 11 = 0 THEN '{"a": 2}'::jsonb END
+			FROM made WHERE d NOT IN (0, 7, 8, 9, 10, 11)`,
+		`INSERT INTO pelton.job_attempt (job_id, run, outcome, attempt) SELECT id, 2, 'retried', 1 FROM made WHERE d IN (4, 5)`,
+		`INSERT INTO pelton.job_scheduled (job_id, wake, due, run, retry) SELECT id, now(), now(), CASE d WHEN 5 THEN 3 WHEN 6 THEN 2 ELSE 1 END, d = 6 FROM made WHERE d IN (5, 6, 7)`,
+		`INSERT INTO pelton.job_parked (job_id) SELECT id FROM made WHERE d = 8`,
+		`INSERT INTO pelton.job_lease (executor, no, job_ids) SELECT 1, 1, array_agg(id) FROM made WHERE d = 9`,
+		`INSERT INTO pelton.job_ready (priority, line, job_ids, runs) SELECT 1, 'default', array_agg(id), array_agg(CASE d WHEN 4 THEN 3 ELSE 1 END) FROM made WHERE d IN (0, 4, 10, 11)`,
+		`INSERT INTO pelton.job_void (job_id, run, reason, at) SELECT id, 1, 'cancelled', now() - n * interval '0.1 seconds' FROM made WHERE d IN (10, 11)`,
+		`INSERT INTO pelton.job_void (job_id, run, reason, at) SELECT id, 0, 'cancelled', now() FROM made WHERE d = 11`,
+		`INSERT INTO pelton.job_change (job_id, queue, metadata) SELECT id, 'moved', '{"a": 3}' FROM made WHERE n % 13 = 0`,
 	} {
 		if _, err := pool.Exec(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
 	}
+	type set = []rivertype.JobState
 	list := jobs.NewJobListParams().First(70)
 	for name, c := range map[string]struct {
 		params *jobs.JobListParams
 		where  string
-		stops  bool
+		stops  bool // a search without time is not through with its first piece
 	}{
-		"all":                       {list, "true", false},
-		"kind":                      {list.Kinds("rare"), "kind = 'rare'", true},
-		"discarded":                 {list.States(rivertype.JobStateDiscarded), "state = 'discarded'", true},
-		"discarded of a kind":       {list.States(rivertype.JobStateDiscarded).Kinds("none"), "false", true},
-		"cancelled":                 {list.States(rivertype.JobStateCancelled), "state = 'cancelled'", true},
-		"cancelled of a kind":       {list.States(rivertype.JobStateCancelled).Kinds("rare"), "state = 'cancelled' AND kind = 'rare'", true},
-		"discarded or cancelled":    {list.States(rivertype.JobStateDiscarded, rivertype.JobStateCancelled), "state IN ('discarded', 'cancelled')", true},
-		"completed, which is whole": {list.States(rivertype.JobStateCompleted).Kinds("rare"), "state = 'completed' AND kind = 'rare'", false},
+		"all":                  {list, "true", false},
+		"kind":                 {list.Kinds("rare"), "kind = 'rare'", true},
+		"queue":                {list.Queues("moved"), "queue = 'moved'", true},
+		"tags":                 {list.TagsAll("even").TagsAny("odd"), "false", true},
+		"metadata":             {list.Since(time.Now().Add(-100 * time.Hour)).Metadata(`{"a": 2}`), `metadata @> '{"a": 2}'`, true},
+		"args":                 {list.Since(time.Now().Add(-100 * time.Hour)).Args(`{"n": 77}`), `args::jsonb @> '{"n": 77}'`, true},
+		"text in the args":     {list.ArgsText(`: 77}`), `strpos(args::text, ': 77}') > 0`, true},
+		"completed":            {list.States("completed"), "state = 'completed'", false},
+		"completed of a kind":  {list.States("completed").Kinds("none"), "false", true},
+		"completed, available": {list.States("completed", "available").Metadata(`{"a": 1}`).Since(time.Now().Add(-100 * time.Hour)), `state IN ('completed', 'available') AND metadata @> '{"a": 1}'`, true},
+		"discarded, cancelled": {list.States("discarded", "cancelled"), "state IN ('discarded', 'cancelled')", false},
+		"cancelled of a kind":  {list.States("cancelled").Kinds("rare"), "state = 'cancelled' AND kind = 'rare'", false},
+		"waiting":              {list.States("running", "pending", "retryable"), "state IN ('running', 'pending', 'retryable')", false},
+		"available":            {list.States("available"), "state = 'available'", false},
+		"scheduled":            {list.States("scheduled"), "state = 'scheduled'", false},
+		"ids":                  {list.IDs(idOf(t, pool, 9), idOf(t, pool, 500), idOf(t, pool, 511)).States("running", "cancelled"), "r.id IN (SELECT id FROM made WHERE n IN (9, 511))", false},
 	} {
-		var want []int64
-		if err := pool.QueryRow(t.Context(), `SELECT coalesce(array_agg(r.id ORDER BY r.id), '{}') FROM pelton.job_rows(ARRAY(SELECT id FROM pelton.job)) r WHERE `+c.where,
-			pgx.QueryExecModeExec).Scan(&want); err != nil {
-			t.Fatal(err)
-		}
+		want := idsOf(t, pool, c.where, "r.id")
 		for _, within := range []time.Duration{0, time.Nanosecond} {
 			params := c.params.Within(within)
 			if found, stops := search(t, client, params); !slices.Equal(found, want) || (stops > 0) != (c.stops && within > 0) {
@@ -81,5 +97,81 @@ func TestSearchStopsAndGoesOn(t *testing.T) {
 				t.Errorf("%s within %v, the newest first: %d found, want %d", name, within, len(found), len(want))
 			}
 		}
+	}
+	for name, states := range map[string]set{
+		"completed": {"completed"}, "discarded": {"discarded"}, "cancelled": {"cancelled"}, "all that ended": nil, "completed or cancelled": {"completed", "cancelled"},
+	} {
+		where := "finalized_at IS NOT NULL"
+		if states != nil {
+			where = fmt.Sprintf("state IN ('%s', '%s')", states[0], states[len(states)-1])
+		}
+		for filter, params := range map[string]*jobs.JobListParams{
+			"true": list, "queue = 'moved'": list.Queues("moved"), `metadata @> '{"a": 2}'`: list.Metadata(`{"a": 2}`).Since(time.Now().Add(-100 * time.Hour)),
+		} {
+			want := idsOf(t, pool, where+" AND "+filter, "r.finalized_at, r.id")
+			for _, within := range []time.Duration{0, time.Nanosecond} {
+				if within > 0 && (states != nil || filter != "true") {
+					continue // it takes a list for each minute
+				}
+				params := params.States(states...).Within(within)
+				if found, stops := search(t, client, params.OrderBy(jobs.JobListOrderByFinalizedAt, jobs.SortOrderAsc)); !slices.Equal(found, want) || (stops > 0) != (within > 0) {
+					t.Errorf("%s, %s, by the end within %v: %d found in %d pieces more, want %d", name, filter, within, len(found), stops, len(want))
+				}
+				found, _ := search(t, client, params.OrderBy(jobs.JobListOrderByFinalizedAt, jobs.SortOrderDesc))
+				if slices.Reverse(found); !slices.Equal(found, want) {
+					t.Errorf("%s, %s, the last end first within %v: %d found, want %d", name, filter, within, len(found), len(want))
+				}
+			}
+		}
+	}
+}
+
+func idOf(t *testing.T, pool *pgxpool.Pool, n int) (id int64) {
+	t.Helper()
+	if err := pool.QueryRow(t.Context(), "SELECT id FROM made WHERE n = $1", n).Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// idsOf are the jobs that their own rows tell to match.
+func idsOf(t *testing.T, pool *pgxpool.Pool, where, order string) (ids []int64) {
+	t.Helper()
+	err := pool.QueryRow(t.Context(), `SELECT coalesce(array_agg(r.id ORDER BY `+order+`), '{}') FROM pelton.job_rows(ARRAY(SELECT id FROM pelton.job)) r WHERE `+where,
+		pgx.QueryExecModeExec).Scan(&ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+// A list that no index has the order of is given up when its time is up, and what follows in the caller's transaction has its own time.
+func TestListThatTakesTooLong(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t)
+	client := newClient(t, pool, nil)
+	if _, err := pool.Exec(t.Context(), `INSERT INTO pelton.job (kind, args) SELECT 'k', '{}' FROM generate_series(1, 20000)`); err != nil {
+		t.Fatal(err)
+	}
+	list := jobs.NewJobListParams().OrderBy(jobs.JobListOrderByScheduledAt, jobs.SortOrderAsc)
+	if _, err := client.JobList(t.Context(), list.Within(time.Millisecond)); !errors.Is(err, jobs.ErrListTooLong) {
+		t.Errorf("the list is given up with %v", err)
+	}
+	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(t.Context(), "SET LOCAL statement_timeout = '77s'"); err != nil {
+			return err
+		}
+		if _, err := client.JobListTx(t.Context(), tx, list.Within(time.Minute)); err != nil {
+			return err
+		}
+		var after string
+		err := tx.QueryRow(t.Context(), "SHOW statement_timeout").Scan(&after)
+		if after != "77s" {
+			t.Errorf("then statements may take %s", after)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -139,6 +139,9 @@ func (p *JobUpdateParams) change(recorded json.RawMessage) (change store.Change,
 			return change, err
 		}
 	}
+	if err := checkKeys(p.Metadata); err != nil {
+		return change, err
+	}
 	metadata := map[string]any{}
 	maps.Copy(metadata, p.Metadata)
 	switch {

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -164,6 +166,28 @@ func checkMetadata(m []byte) error {
 	}
 	if bytes.TrimSpace(m)[0] != '{' {
 		return errors.New("metadata is not a JSON object")
+	}
+	return nil
+}
+
+// ownKeys begin the keys of metadata that are Pelton's own.
+const ownKeys = "pelton:"
+
+// CheckMetadata refuses metadata with keys that begin with "pelton:", by which Pelton's own parts tell each other things: for whoever
+// enqueues what others send. JSON that is no object it leaves to CheckInsert.
+func CheckMetadata(metadata []byte) error {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(metadata, &keys) != nil {
+		return nil
+	}
+	return checkKeys(keys)
+}
+
+func checkKeys[T any](keys map[string]T) error {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if strings.HasPrefix(key, ownKeys) {
+			return fmt.Errorf("metadata key %q: keys that begin with %s are Pelton's own", key, ownKeys)
+		}
 	}
 	return nil
 }

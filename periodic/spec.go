@@ -252,8 +252,8 @@ func (c *compiled) targets(f *faults) {
 		}
 	}
 	if s.Job != nil {
-		if _, own := metadataKeys(s.Job.Metadata)[metadataKey]; own {
-			f.add("job: metadata %q are given by the schedule itself", metadataKey)
+		if err := jobs.CheckMetadata(s.Job.Metadata); err != nil {
+			f.add("job: %v", err)
 		}
 		if args := strings.TrimSpace(string(s.Job.Args)); args != "" && args[0] != '{' {
 			f.add("job: args are not a JSON object")

@@ -35,6 +35,9 @@ func (s NewJobSpec) Params() (river.InsertManyParams, error) {
 	if err := CheckBuiltIn(s.Kind, s.Args); err != nil {
 		return none, err
 	}
+	if err := jobs.CheckMetadata(s.Metadata); err != nil {
+		return none, err
+	}
 	opts := &river.InsertOpts{Queue: s.Queue, Tags: s.Tags, Metadata: s.Metadata, Pending: s.Pending}
 	if s.Priority != nil {
 		if opts.Priority = *s.Priority; opts.Priority == 0 {

@@ -22,6 +22,7 @@ type Queue struct {
 	Scheduled int64           `json:"scheduled"`
 	Retryable int64           `json:"retryable"`
 	Pending   int64           `json:"pending"`
+	CountedAt time.Time       `json:"counted_at" doc:"when these were counted: of a long line some time ago"`
 	Metadata  json.RawMessage `json:"metadata"`
 }
 
@@ -30,18 +31,24 @@ const most = 10_000
 
 // Queues lists all queues by name, with what waits and runs in them.
 func Queues(ctx context.Context, client *jobs.Client) ([]Queue, error) {
-	known, err := client.QueueList(ctx, jobs.NewQueueListParams().First(most))
+	at := time.Now()
+	counts, err := client.JobCounts(ctx)
 	if err != nil {
 		return nil, err
 	}
-	counts, err := client.JobCounts(ctx)
+	return QueuesCounted(ctx, client, counts, at)
+}
+
+// QueuesCounted is Queues with what was counted in them at a time.
+func QueuesCounted(ctx context.Context, client *jobs.Client, counts []jobs.QueueCounts, at time.Time) ([]Queue, error) {
+	known, err := client.QueueList(ctx, jobs.NewQueueListParams().First(most))
 	if err != nil {
 		return nil, err
 	}
 	byName := map[string]*Queue{}
 	get := func(name string) *Queue {
 		if byName[name] == nil {
-			byName[name] = &Queue{Name: name, Metadata: json.RawMessage("{}")}
+			byName[name] = &Queue{Name: name, CountedAt: at.UTC(), Metadata: json.RawMessage("{}")}
 		}
 		return byName[name]
 	}

@@ -57,6 +57,7 @@ func TestComposeFile(t *testing.T) {
 		if service.Build != nil {
 			checkCommand(t, service)
 			checkDatabase(t, service, project)
+			checkKey(t, service, project)
 		} else if service.Image == "" {
 			t.Errorf("service %q has no image", name)
 		}
@@ -185,6 +186,49 @@ func checkDatabase(t *testing.T, service types.ServiceConfig, project *types.Pro
 		if want := server.Environment[variable]; want == nil || *want != got {
 			t.Errorf("service %q uses %q, which is not %s of service %q", service.Name, got, variable, u.Hostname())
 		}
+	}
+}
+
+// checkKey sees that a service that serves or works has the key of secrets, which another one has made before, in a volume that is its user's.
+func checkKey(t *testing.T, service types.ServiceConfig, project *types.Project) {
+	t.Helper()
+	if len(service.Command) > 1 && service.Command[1] == "key" || service.Command[0] == "migrate" {
+		return
+	}
+	file := service.Environment["PELTON_SECRET_KEY_FILE"]
+	if file == nil {
+		t.Errorf("service %q has no PELTON_SECRET_KEY_FILE", service.Name)
+		return
+	}
+	maker := project.Services["key"]
+	if want := []string{"secret", "key", "--if-missing", *file}; !slices.Equal(maker.Command, want) {
+		t.Errorf("service key runs %q, want %q, as service %q reads it", maker.Command, want, service.Name)
+	}
+	if service.DependsOn["key"].Condition != types.ServiceConditionCompletedSuccessfully {
+		t.Errorf("service %q does not wait for the key", service.Name)
+	}
+	mount := func(s types.ServiceConfig) (found types.ServiceVolumeConfig) {
+		for _, v := range s.Volumes {
+			if v.Target == filepath.Dir(*file) && v.Type == types.VolumeTypeVolume {
+				found = v
+			}
+		}
+		return found
+	}
+	made, read := mount(maker), mount(service)
+	if made.Source == "" || made.ReadOnly || made.Source != read.Source || !read.ReadOnly {
+		t.Errorf("service key writes to %+v, service %q reads %+v", made, service.Name, read)
+	}
+	if _, declared := project.Volumes[made.Source]; !declared {
+		t.Errorf("there is no volume %q", made.Source)
+	}
+	image, err := os.ReadFile(filepath.Join(root, "Dockerfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A new volume has the owner that the directory has in the image.
+	if !regexp.MustCompile(`install -d -m 700 -o 10001 -g 10001 .*` + made.Target + `\n(.*\n)*USER 10001:10001\n`).Match(image) {
+		t.Errorf("the image has no directory %s of its user's", made.Target)
 	}
 }
 

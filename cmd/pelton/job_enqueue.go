@@ -91,6 +91,9 @@ func (a *app) newJob(kind string, one enqueueOne) (args jobs.RawArgs, opts *rive
 	} else if err := document.CheckBuiltIn(kind, args.JSON); err != nil {
 		faults = append(faults, err)
 	}
+	if err := jobs.CheckMetadata(opts.Metadata); err != nil {
+		faults = append(faults, err)
+	}
 	if opts.ScheduledAt, err = parseAt(one.at); err != nil {
 		faults = append(faults, err)
 	}

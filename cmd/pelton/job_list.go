@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ type jobFilter struct {
 	limit                       int
 	after, since, until         string
 	newest                      bool
+	within                      time.Duration
 }
 
 func (a *app) jobList() *cobra.Command {
@@ -40,7 +42,10 @@ func (a *app) jobList() *cobra.Command {
 				if err := list(a, jobHead, rows, jobCells); err != nil {
 					return err
 				}
-				if len(rows) == f.limit {
+				if result.Stopped {
+					a.stoppedAt(*result.SearchedTo, f.newest)
+				}
+				if len(rows) == f.limit || result.Stopped {
 					return a.more(result)
 				}
 				return nil
@@ -57,6 +62,7 @@ func (a *app) jobList() *cobra.Command {
 	flags.IntVar(&f.limit, "limit", 100, "at most so many, 1 to 10,000")
 	flags.StringVar(&f.after, "after", "", "continue a list: the `CURSOR` that it printed on stderr")
 	flags.BoolVar(&f.newest, "newest", false, "newest first")
+	flags.DurationVar(&f.within, "within", 10*time.Second, "search for about so long; then it says how far it came, and how to go on. 0: until the end")
 	return cmd
 }
 
@@ -76,7 +82,10 @@ func (f jobFilter) params() (*jobs.JobListParams, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := jobs.NewJobListParams().First(f.limit).States(wanted...).Kinds(f.kinds...).Queues(f.queues...).TagsAll(f.tags...)
+	if f.within < 0 {
+		return nil, usagef("--within is %v, want 0 or more", f.within)
+	}
+	p := jobs.NewJobListParams().First(f.limit).Within(f.within).States(wanted...).Kinds(f.kinds...).Queues(f.queues...).TagsAll(f.tags...)
 	if !since.IsZero() {
 		p = p.Since(since)
 	}
@@ -104,6 +113,20 @@ func (a *app) more(result *jobs.JobListResult) error {
 	}
 	a.mayBeMore("after", string(cursor))
 	return nil
+}
+
+// stoppedAt says how far a search came whose time was up.
+func (a *app) stoppedAt(at time.Time, newest bool) {
+	direction := "up to"
+	if newest {
+		direction = "down to"
+	}
+	if !a.json {
+		fmt.Fprintf(a.stderr, "pelton: the time was up; jobs made %s %s were looked at\n", direction, at.UTC().Format(time.RFC3339))
+		return
+	}
+	line, _ := json.Marshal(map[string]any{"searched_to": at.UTC()})
+	fmt.Fprintf(a.stderr, "%s\n", line)
 }
 
 // mayBeMore names the flag, and its value, with which a list goes on.

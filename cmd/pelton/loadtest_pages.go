@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
+	"sync"
 	"syscall"
 	"time"
 
@@ -52,13 +54,34 @@ func (a *app) servePages(ctx context.Context, databaseURL string) (server loadte
 	if err != nil {
 		return server, err
 	}
-	if err := cmd.Start(); err != nil {
+	ended, err := startOwned(cmd)
+	if err != nil {
 		return server, err
 	}
-	stop := func() error { return errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait()) }
+	stop := func() error {
+		defer ended()
+		return errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait())
+	}
 	var info started
 	if err := json.NewDecoder(out).Decode(&info); err != nil {
 		return server, errors.Join(fmt.Errorf("the server did not start: %w", err), stop())
 	}
 	return loadtest.PageServer{URL: info.Endpoint, CPU: func() (time.Duration, error) { return postgres.CPUTime(cmd.Process.Pid) }, Stop: stop}, nil
+}
+
+// startOwned starts a child that does not outlive this process, however this ends. The kernel's signal at the owner's death is bound to the thread
+// that started the child: one is held until ended is called, after Wait.
+func startOwned(cmd *exec.Cmd) (ended func(), err error) {
+	cmd.SysProcAttr = dieWithOwner()
+	started, hold := make(chan error), make(chan struct{})
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
+		started <- cmd.Start()
+		<-hold
+	}()
+	if err := <-started; err != nil {
+		close(hold)
+		return nil, err
+	}
+	return sync.OnceFunc(func() { close(hold) }), nil
 }

@@ -19,6 +19,10 @@ import (
 const asProgram = "PELTON_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
+	if databaseURL := os.Getenv(asOwner); databaseURL != "" {
+		fmt.Fprintln(os.Stderr, ownServer(databaseURL))
+		os.Exit(exitFailed)
+	}
 	if os.Getenv(asProgram) != "" {
 		main()
 	}

@@ -56,7 +56,8 @@ func prepare(t *testing.T, env []string, args ...string) *process {
 		t.Fatal(err)
 	}
 	p := &process{t: t, cmd: exec.Command(self, args...), done: make(chan struct{})}
-	p.cmd.Env = append([]string{asProgram + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, env...)
+	// With the race detector a process sleeps for a second before it exits, unless told otherwise.
+	p.cmd.Env = append([]string{asProgram + "=1", "GORACE=atexit_sleep_ms=0", "PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.err
 	return p
 }

@@ -26,7 +26,7 @@ func TestRolesLackWhatTheyDoNotNeed(t *testing.T) {
 		"scheduler": {
 			`SELECT hash FROM pelton.access_token`, `UPDATE pelton.job SET args = '{}'`, `DELETE FROM pelton.job`, `DELETE FROM pelton.audit`,
 			`SELECT data FROM pelton.job_log`, `INSERT INTO pelton.flow (version_id) VALUES (1)`, `UPDATE pelton.schedule SET spec = '{}'`,
-			`SELECT pelton.pause_queue('default')`, `DELETE FROM pelton.job_dead`, `INSERT INTO pelton.job_lease VALUES (1, 1)`,
+			`SELECT pelton.pause_queue('default')`, `UPDATE pelton.job_dead SET error = NULL`, `INSERT INTO pelton.job_lease VALUES (1, 1)`,
 		},
 		"admin": {
 			`INSERT INTO pelton.job_attempt (job_id, run, attempt, outcome) SELECT id, 1, 1, 'completed' FROM pelton.job; DELETE FROM pelton.audit`,

@@ -219,7 +219,7 @@ workers; when rekey has left none, older keys may be taken out of it.`,
 }
 
 func (a *app) secretKey() *cobra.Command {
-	add := false
+	add, ifMissing := false, false
 	cmd := &cobra.Command{
 		Use: "key FILE", Short: "Make a key file that only its owner reads, or add a key to one", Args: arguments(cobra.ExactArgs(1)),
 		Example: "  pelton secret key /etc/pelton/secret.key\n  pelton secret key --add /etc/pelton/secret.key",
@@ -229,7 +229,11 @@ func (a *app) secretKey() *cobra.Command {
 			if add {
 				write = addKey
 			}
-			if err := write(file); err != nil {
+			_, err := os.Stat(file)
+			if !ifMissing || errors.Is(err, fs.ErrNotExist) {
+				err = write(file)
+			}
+			if err != nil {
 				return err
 			}
 			keys, err := secret.KeyFile(file).Keys()
@@ -242,6 +246,8 @@ func (a *app) secretKey() *cobra.Command {
 		}),
 	}
 	cmd.Flags().BoolVar(&add, "add", false, "add a key to a file that exists; it becomes the newest, which encrypts")
+	cmd.Flags().BoolVar(&ifMissing, "if-missing", false, "leave a file that exists as it is")
+	cmd.MarkFlagsMutuallyExclusive("add", "if-missing")
 	return cmd
 }
 

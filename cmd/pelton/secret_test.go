@@ -24,6 +24,9 @@ func TestSecretCommands(t *testing.T) {
 		t.Errorf("key file: %v, %v", info.Mode(), err)
 	}
 	s.fails(exitRefused, "exists: --add", "secret", "key", file)
+	if again := s.ok("secret", "key", "--if-missing", file); again != s.ok("secret", "key", "--if-missing", file) {
+		t.Errorf("it says %q of a file that exists", again)
+	}
 	s.env["PELTON_SECRET_KEY_FILE"] = file
 
 	const value = "correct horse"

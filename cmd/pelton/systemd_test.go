@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,11 @@ func TestUnits(t *testing.T) {
 			if got := strings.Join(u[name], " "); got != want {
 				t.Errorf("%s: %s is %q, want %q", file, name, got, want)
 			}
+		}
+		// The key of secrets is root's, and handed over under the name that the environment gives.
+		handed, _, _ := strings.Cut(strings.Join(u["[Service]LoadCredential"], " "), ":")
+		if handed == "" || !slices.Contains(u["[Service]Environment"], "PELTON_SECRET_KEY_FILE=%d/"+handed) {
+			t.Errorf("%s: the environment is %q, the key is handed over as %q", file, u["[Service]Environment"], handed)
 		}
 		user := strings.Join(u["[Service]User"], " ")
 		if user == "" || user == "root" || users[user] { // what a job's program can read is not the server's

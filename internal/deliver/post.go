@@ -7,11 +7,47 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"syscall"
+	"time"
 )
 
-// Post sends JSON to a URL, and wants an answer of 2xx. Errors name the server, and not the whole URL, which may be a secret: an
+const (
+	answerBytes = 1000     // of an answer that is no 2xx: they are in the error
+	headerBytes = 16 << 10 // of an answer
+)
+
+// client has no connection of its own left when a POST has ended. It goes nowhere but to the address it was given: a redirect is an answer.
+var client = &http.Client{
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	Transport: &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 10 * time.Second, Control: refuseLinkLocal}).DialContext,
+		DisableKeepAlives: true, MaxResponseHeaderBytes: headerBytes, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
+	},
+}
+
+// errLinkLocal says that nobody who has a webhook is there.
+var errLinkLocal = errors.New("link-local addresses, where clouds keep credentials of their machines, get no notices")
+
+// metadata are addresses of such services that are not link-local.
+var metadata = netip.MustParsePrefix("fd00:ec2::/32")
+
+// refuseLinkLocal looks at the address that a name has led to.
+func refuseLinkLocal(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if ip := at.Addr().Unmap(); ip.IsLinkLocalUnicast() || ip.IsMulticast() || metadata.Contains(ip) {
+		return errLinkLocal
+	}
+	return nil
+}
+
+// Post sends JSON to a URL, and wants an answer of 2xx. Redirects are not followed, and link-local addresses are refused. Errors name the server, and not the whole URL, which may be a secret: an
 // [*AddressError] if it is none.
 func Post(ctx context.Context, to string, body []byte, header http.Header) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
@@ -28,7 +64,10 @@ func Post(ctx context.Context, to string, body []byte, header http.Header) error
 	maps.Copy(req.Header, header)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "pelton")
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
+	if errors.Is(err, errLinkLocal) {
+		return &AddressError{where, errLinkLocal}
+	}
 	if err != nil {
 		if wrapped, ok := errors.AsType[*url.Error](err); ok {
 			err = wrapped.Err
@@ -39,6 +78,6 @@ func Post(ctx context.Context, to string, body []byte, header http.Header) error
 	if resp.StatusCode/100 == 2 {
 		return nil
 	}
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, answerBytes))
 	return fmt.Errorf("webhook %s answered %s: %s", where, resp.Status, bytes.TrimSpace(text))
 }

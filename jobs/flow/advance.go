@@ -29,6 +29,7 @@ type step struct {
 	due     []dueSLA
 	stats   StepStats
 	misses  []store.Miss
+	settled []int64 // jobs of nodes that have been started over, or marked as succeeded: nobody needs to look after their dead letters
 }
 
 // advance applies what reports say to a run, and tells whether it did: somebody else may be at it, who will see them all.
@@ -109,6 +110,9 @@ func (s *step) take(ctx context.Context, reports []store.Report) error {
 	if err := s.e.write(ctx, s.tx, s.l, s.effects, s.now, &s.stats); err != nil {
 		return err
 	}
+	if err := s.e.c.store.DropLetters(ctx, s.tx, s.settled); err != nil {
+		return err
+	}
 	if err := s.e.c.store.SetTimers(ctx, s.tx, s.l.run.ID, s.timers); err != nil {
 		return err
 	}
@@ -168,6 +172,7 @@ func (s *step) events(ctx context.Context, r *store.Report) ([]decide.Event, err
 		for _, n := range m.Nodes {
 			events = append(events, decide.MarkSucceeded{Node: n, By: m.By})
 		}
+		s.settled = append(s.settled, s.jobsOf(m.Nodes)...)
 		return events, nil
 	case actPause, actResume, actRetry, actRerun:
 		var nodes []int
@@ -240,8 +245,8 @@ func one(e decide.Event) []decide.Event { return []decide.Event{e} }
 
 // jobEnded is the event of a job's end, unless a newer job has taken its place.
 func (s *step) jobEnded(r *store.Report) []decide.Event {
-	if r.Node == nil || int(*r.Node) >= len(s.l.rows) {
-		return nil
+	if r.Node == nil || *r.Node < 0 || int(*r.Node) >= len(s.l.rows) {
+		return nil // a mark that this engine has not made
 	}
 	n := int(*r.Node)
 	row := &s.l.rows[n]

@@ -2,6 +2,8 @@ package flow
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/peltonq/pelton/internal/service"
@@ -172,7 +174,7 @@ func (e *engine) handOut(ctx context.Context) error {
 
 // work advances a run by a step, and has the engine look again if there may be more to do.
 func (e *engine) work(ctx context.Context, id int64) {
-	moved, err := e.advance(ctx, id)
+	moved, err := e.advanceOne(ctx, id)
 	switch {
 	case err == nil:
 		e.hands.succeeded(id)
@@ -185,6 +187,17 @@ func (e *engine) work(ctx context.Context, id int64) {
 	if moved || err != nil {
 		e.nudge()
 	}
+}
+
+// advanceOne is advance for a run that must not stop the others, whatever is wrong with it: a panic is an error.
+func (e *engine) advanceOne(ctx context.Context, id int64) (moved bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			e.memory.forget(id)
+			moved, err = false, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return e.advance(ctx, id)
 }
 
 // findMissed reports jobs that ended without a report, and cancels once more those that are to be killed.

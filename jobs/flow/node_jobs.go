@@ -60,6 +60,7 @@ func (s *step) start(ctx context.Context) error {
 		r := s.l.row(n)
 		if r.JobID != nil {
 			r.Jobs = append(r.Jobs, *r.JobID)
+			s.settled = append(s.settled, *r.JobID)
 		}
 		r.JobID = &inserted[i].Job.ID
 	}

@@ -496,3 +496,99 @@ func TestOthersAreNotHeldUp(t *testing.T) {
 		return err == nil && left == 0
 	}, "the orphans to go")
 }
+
+// A node without retries whose process dies runs again elsewhere. If its program fails then, it has failed.
+func TestNodeIsLostWithItsProcess(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(_ context.Context, j flowtest.Job) (map[string]string, error) {
+		if j.Node.Path == "b" {
+			return nil, flowtest.ErrFailed
+		}
+		return nil, nil
+	})
+	must(t, h.jobs.QueuePause(t.Context(), "default", nil))
+	h.push(yaml(t, chain))
+	run := h.start("f", flow.Options{})
+	for _, path := range []string{"a", "b"} {
+		var job int64
+		pgtest.Eventually(t, patience, func() bool {
+			// As a process that took the job and died leaves it.
+			return h.pool.QueryRow(t.Context(), `
+				WITH dead AS (INSERT INTO pelton.executor (pid, name, host) VALUES (1, 'dead', 'h') RETURNING id),
+					taken AS (DELETE FROM pelton.job_ready WHERE line = 'default' RETURNING job_ids, seq),
+					left_over AS (INSERT INTO pelton.job_lease (executor, no, job_ids) SELECT id, seq, job_ids FROM taken, dead RETURNING job_ids[1] AS job)
+				SELECT job FROM left_over`).Scan(&job) == nil
+		}, "the job of %s", path)
+		must(t, h.jobs.QueueResume(t.Context(), "default", nil))
+		if path == "a" {
+			pgtest.Eventually(t, patience, func() bool { return h.ran(job) == "lost completed" }, "a to run again")
+			must(t, h.jobs.QueuePause(t.Context(), "default", nil))
+		}
+	}
+	if r, err := h.flows.Ended(t.Context(), run, nil); err != nil || r.Status != "FAILED" {
+		t.Fatalf("the run is %+v: %v", r, err)
+	}
+}
+
+// ran are the outcomes of a job's runs.
+func (h *house) ran(job int64) (outcomes string) {
+	h.t.Helper()
+	if err := h.pool.QueryRow(h.t.Context(), `SELECT coalesce(string_agg(outcome::text, ' ' ORDER BY run), '') FROM pelton.job_attempt WHERE job_id = $1`, job).
+		Scan(&outcomes); err != nil {
+		h.t.Fatal(err)
+	}
+	return outcomes
+}
+
+// The dead letter of a node's job goes when the node is started over or marked as succeeded, not before, and others stay.
+func TestDeadLettersOfNodesThatWereLookedAfter(t *testing.T) {
+	t.Parallel()
+	var again atomic.Bool
+	h := newHouse(t, func(_ context.Context, j flowtest.Job) (map[string]string, error) {
+		if j.Node.Path == "a" && again.Load() {
+			return nil, nil
+		}
+		return nil, flowtest.ErrFailed
+	})
+	h.push(yaml(t, "nodes:\n  - {name: a, type: test}\n  - {name: b, type: test}\n"))
+	run, other := h.start("f", flow.Options{}), h.start("f", flow.Options{})
+	letters := func() string {
+		t.Helper()
+		var paths string
+		if err := h.pool.QueryRow(t.Context(), `SELECT coalesce(string_agg(concat(d.metadata #>> '{pelton:flow,run}', d.metadata #>> '{pelton:flow,path}'), ' '
+			ORDER BY 1), '') FROM (SELECT * FROM pelton.job_dead ORDER BY job_id) d`).Scan(&paths); err != nil {
+			t.Fatal(err)
+		}
+		words := strings.Fields(paths)
+		slices.Sort(words)
+		return strings.Join(words, " ")
+	}
+	for _, id := range []int64{run, other} {
+		if r, err := h.flows.Ended(t.Context(), id, nil); err != nil || r.Status != "FAILED" {
+			t.Fatalf("the run is %+v: %v", r, err)
+		}
+	}
+	if got, want := letters(), fmt.Sprintf("%[1]da %[1]db %[2]da %[2]db", run, other); got != want {
+		t.Fatalf("dead letters are of %q, want %q", got, want)
+	}
+	again.Store(true)
+	must(t, h.flows.Retry(t.Context(), run))
+	if r, err := h.flows.Ended(t.Context(), run, nil); err != nil || r.Status != "FAILED" {
+		t.Fatalf("the run is %+v: %v", r, err)
+	}
+	if got, want := letters(), fmt.Sprintf("%[1]db %[2]da %[2]db", run, other); got != want {
+		t.Errorf("after the retry dead letters are of %q, want %q: b has failed again", got, want)
+	}
+	var newest bool
+	if err := h.pool.QueryRow(t.Context(), `SELECT n.job_id = d.job_id FROM pelton.flow_node n, pelton.job_dead d
+		WHERE n.run_id = $1 AND n.path = 'b' AND d.metadata #>> '{pelton:flow,run}' = $1::text`, run).Scan(&newest); err != nil || !newest {
+		t.Errorf("b's letter is not that of its last job (%v)", err)
+	}
+	must(t, h.flows.MarkSucceeded(t.Context(), run, "b"))
+	if r, err := h.flows.Ended(t.Context(), run, nil); err != nil || r.Status != "SUCCEEDED" {
+		t.Fatalf("the run is %+v: %v", r, err)
+	}
+	if got, want := letters(), fmt.Sprintf("%[1]da %[1]db", other); got != want {
+		t.Errorf("after b was marked dead letters are of %q, want %q", got, want)
+	}
+}

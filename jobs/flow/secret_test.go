@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
 	"github.com/peltonq/pelton/internal/pgtest"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
@@ -306,10 +309,11 @@ func TestSecretsAreForNodesOnly(t *testing.T) {
 		"{}": "the job is none of a flow's node",
 		fmt.Sprintf(`{"pelton:flow":{"run":%d,"node":0}}`, run): "is not the newest of a node of run",
 	} {
-		var id int64
-		must(t, h.pool.QueryRow(t.Context(), `SELECT pelton.enqueue('flow_command', json_build_object('run', $1::bigint, 'node', 'a', 'version', 1,
+		var args []byte
+		must(t, h.pool.QueryRow(t.Context(), `SELECT json_build_object('run', $1::bigint, 'node', 'a', 'version', 1,
 			'type', 'command', 'commands', ARRAY['echo ${secret.PW:0123456789abcdef}'], 'secrets', '0123456789abcdef', 'files',
-			(SELECT version_id FROM pelton.flow_run)), metadata => $2::jsonb, max_attempts => 1)`, run, metadata).Scan(&id))
+			(SELECT version_id FROM pelton.flow_run))`, run).Scan(&args))
+		id := h.forge("flow_command", args, metadata)
 		waitFor(t, h.jobs, id)
 		job, err := h.jobs.JobGet(t.Context(), id)
 		must(t, err)
@@ -317,6 +321,41 @@ func TestSecretsAreForNodesOnly(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", metadata, job.Errors, want)
 		}
 	}
+}
+
+// forge enqueues a job whose metadata say what only the engine says. A program with the database's password can.
+func (h *house) forge(kind string, args []byte, metadata string) int64 {
+	h.t.Helper()
+	job, err := h.jobs.Insert(h.t.Context(), jobs.RawArgs{JobKind: kind, JSON: args}, &river.InsertOpts{MaxAttempts: 1, Metadata: []byte(metadata)})
+	must(h.t, err)
+	return job.Job.ID
+}
+
+// Marks that no engine has made are no nodes: the job ends as any other, runs are as they were, and the engine goes on.
+func TestForgedMarks(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	h.push(yaml(t, "nodes:\n  - {name: a, type: noop}\n"))
+	run := h.start("f", flow.Options{})
+	equal(t, "run", h.ended(run), "SUCCEEDED: a=SUCCEEDED")
+	for _, forged := range []string{
+		`{"run":%d,"node":-1}`, `{"run":%d,"node":0}`, `{"run":%d,"node":1}`, `{"run":%d,"node":2147483647}`, `{"run":%d,"node":-2147483648}`, `{"run":%d,"node":99999999999}`,
+		`{"run":%d,"node":"x"}`, `{"run":%d}`, `{"run":%d,"node":0,"try":-1}`, `{"run":%d,"node":0,"timeout":-1}`, `{"run":%d,"node":0,"retry":{"backoff":-1}}`, `{"run":-%d,"node":0}`,
+		`{"run":99%d,"node":0}`, `{"run":9223372036854775807,"node":%d}`, `{"run":"%d","node":0}`, `[%d]`,
+	} {
+		id := h.forge(flowtest.Kind, []byte("{}"), fmt.Sprintf(`{"pelton:flow":`+forged+`}`, run))
+		waitFor(t, h.jobs, id)
+		if job, err := h.jobs.JobGet(t.Context(), id); err != nil || job.State != rivertype.JobStateCompleted {
+			t.Errorf("%s: %+v, %v", forged, job, err)
+		}
+	}
+	equal(t, "next run", h.ended(h.start("f", flow.Options{})), "SUCCEEDED: a=SUCCEEDED")
+	equal(t, "first run", h.ended(run), "SUCCEEDED: a=SUCCEEDED")
+	pgtest.Eventually(t, patience, func() bool {
+		var n int
+		must(t, h.pool.QueryRow(t.Context(), `SELECT count(*) FROM pelton.flow_report`).Scan(&n))
+		return n == 0
+	}, "the engine to have read all reports")
 }
 
 // What would be stored or told is refused by the push.

@@ -48,13 +48,17 @@ type server struct {
 	ending    context.Context //nolint:containedctx // its end is that of all streams
 	end       context.CancelFunc
 	uploads   upload.Gate
+	counts    counts
 }
 
 // API is the API of a server. Make it with Mount.
 type API struct{ server *server }
 
-// End ends all streams: a server that shuts down waits for them.
-func (a *API) End() { a.server.end() }
+// End ends all streams, and what is counted in the background: a server that shuts down waits for them.
+func (a *API) End() {
+	a.server.end()
+	a.server.counts.running.Wait()
+}
 
 // Mount adds the API and its document to a mux behind which requests have an actor (access.Guard.Authenticate).
 func Mount(mux *http.ServeMux, config Config) *API {
@@ -77,6 +81,7 @@ func Mount(mux *http.ServeMux, config Config) *API {
 func newServer(mux *http.ServeMux, config Config) *server {
 	s := &server{Config: config, once: once.New(config.Pool, config.Jobs.Schema())}
 	s.ending, s.end = context.WithCancel(context.Background())
+	s.counts = counts{count: config.Jobs.JobCounts, ending: s.ending, log: config.Logger}
 	s.huma = humago.New(mux, huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",

@@ -93,7 +93,7 @@ func (s *server) backfill(ctx context.Context, id int64, role access.Role) (*per
 	if err == nil {
 		_, err = s.schedule(ctx, b.Schedule, role)
 	}
-	if p, is := errors.AsType[*problem](err); is && p.Status == http.StatusNotFound || errors.Is(err, periodic.ErrNotFound) {
+	if errors.Is(err, periodic.ErrNotFound) {
 		return nil, newProblem("not-found", "there is no backfill %d", id) // without the name of a schedule of others
 	}
 	return b, err

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -14,16 +15,14 @@ import (
 	"github.com/peltonq/pelton/jobs"
 )
 
-// searchTime is how long a list of jobs is searched for one page, about.
-const searchTime = time.Second
-
 func (s *server) addJobs() {
 	add(s, operation{
 		id: "jobs-list", method: http.MethodGet, path: "/jobs", tag: "jobs", role: access.Viewer,
 		summary: "List jobs, oldest first",
 		detail: "Filters are joined by and; a filter that is given several times is joined by or, but for tag. A search in args or metadata " +
-			"without since looks at the last 24 hours: searched_since says from when on. A search ends after about a second: a page may have few items, or none, " +
-			"and a next_cursor with which it goes on. The last page may be empty.",
+			"without since looks at the last 24 hours: searched_since says from when on. A search ends after about within milliseconds: a page may have few items, or none, " +
+			"and a next_cursor with which it goes on; searched_to says how far it came. The last page may be empty. A list by scheduled_at, or by time of jobs that " +
+			"have not ended, must be sorted as a whole: where that takes longer it is refused as too-slow.",
 	}, s.jobsList)
 	add(s, operation{
 		id: "jobs-get", method: http.MethodGet, path: "/jobs/{id}", tag: "jobs", role: access.Viewer,
@@ -54,8 +53,10 @@ type jobsListInput struct {
 	Paging
 	JobFilter
 
-	Order string `query:"order" enum:"id,scheduled_at,finalized_at,time" default:"id" doc:"finalized_at: only states that have ended; time: what fits the first state. id is quick on large tables"`
+	Order string `query:"order" enum:"id,scheduled_at,finalized_at,time" default:"id" doc:"finalized_at: only states that have ended; time: what fits the first state. id and finalized_at are quick on large tables"`
 	Desc  bool   `query:"desc" doc:"the last first"`
+
+	Within int `query:"within" minimum:"1" maximum:"10000" default:"1000" doc:"how long to search for a page, about, in milliseconds"`
 }
 
 // JobPage is a page of jobs.
@@ -63,6 +64,7 @@ type JobPage struct {
 	Page[document.Job]
 
 	SearchedSince *time.Time `json:"searched_since" doc:"jobs were looked at from then on; null: all"`
+	SearchedTo    *time.Time `json:"searched_to,omitempty" doc:"the time was up: jobs made up to then were looked at, or in a list by the time of the end those that ended up to then; with desc, down to then"`
 }
 
 // list names the list for its cursors, which do not fit another order.
@@ -80,10 +82,13 @@ func (s *server) jobsList(ctx context.Context, in *jobsListInput) (*answer[JobPa
 		return nil, err
 	}
 	result, err := s.Jobs.JobList(ctx, params)
+	if errors.Is(err, jobs.ErrListTooLong) {
+		return nil, newProblem("too-slow", "query.order: sorting the jobs by %s took longer than %d ms: ask for fewer, as by state or since, or order by id", in.Order, in.Within)
+	}
 	if err != nil {
 		return nil, err
 	}
-	page := JobPage{Page[document.Job]{Items: document.NewJobs(result.Jobs)}, document.UTC(result.Since)}
+	page := JobPage{Page[document.Job]{Items: document.NewJobs(result.Jobs)}, document.UTC(result.Since), document.UTC(result.SearchedTo)}
 	if len(result.Jobs) == in.Limit || result.Cut || result.Stopped {
 		at, err := result.LastCursor.MarshalText()
 		if err != nil {
@@ -117,7 +122,7 @@ func (in *jobsListInput) params() (*jobs.JobListParams, error) {
 	for i, state := range in.State {
 		states[i] = rivertype.JobState(state)
 	}
-	p := jobs.NewJobListParams().First(in.Limit).Bytes(pageBytes).Within(searchTime).OrderBy(jobs.JobListOrderByField(in.Order), direction).
+	p := jobs.NewJobListParams().First(in.Limit).Bytes(pageBytes).Within(time.Duration(in.Within)*time.Millisecond).OrderBy(jobs.JobListOrderByField(in.Order), direction).
 		States(states...).Kinds(in.Kind...).Queues(in.Queue...).TagsAll(in.Tag...).TagsAny(in.TagAny...).
 		Priorities(in.Priority...).IDs(in.ID...).Args(in.Args).Metadata(in.Metadata)
 	if !in.Since.IsZero() {

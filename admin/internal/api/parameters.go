@@ -5,17 +5,17 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/peltonq/pelton/admin/internal/reach"
 	"github.com/peltonq/pelton/internal/suggest"
 )
 
 // checkParameters refuses parameters that the operation does not have, that are given without a value or more often than it makes
 // sense, and texts that no database can hold.
 func checkParameters(r *http.Request, op *huma.Operation) *problem {
-	if path := r.URL.Path; !storable(path) {
+	if path := r.URL.Path; !reach.Storable(path) {
 		return newProblem("invalid-request", "the path holds bytes that are no text")
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
@@ -42,16 +42,11 @@ func checkParameters(r *http.Request, op *huma.Operation) *problem {
 			return invalid(at, "given %d times, want it once", len(values))
 		case slices.Contains(values, ""):
 			return invalid(at, "empty; leave it out, or give it a value")
-		case !storable(values...):
+		case !reach.Storable(values...):
 			return invalid(at, "holds bytes that are no text: want UTF-8 without NUL")
 		}
 	}
 	return nil
-}
-
-// storable tells whether the database can hold texts.
-func storable(texts ...string) bool {
-	return !slices.ContainsFunc(texts, func(t string) bool { return !utf8.ValidString(t) || strings.ContainsRune(t, 0) })
 }
 
 func joined(list []string) string { return strings.Join(list, ", ") }

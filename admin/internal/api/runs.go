@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/internal/reach"
 	"github.com/peltonq/pelton/jobs/flow"
 )
 
@@ -119,18 +120,7 @@ func (s *server) runsList(ctx context.Context, in *runsListInput) (*answer[Page[
 
 // run finds a run that the actor has a role for. To others it is as if there were none.
 func (s *server) run(ctx context.Context, id int64, role access.Role) (*flow.RunRow, error) {
-	actor, _ := access.FromContext(ctx)
-	if !actor.Anything() {
-		return nil, access.Check(ctx, role, "")
-	}
-	runs, err := s.Flows.Runs(ctx, flow.RunFilter{IDs: []int64{id}}, 1)
-	if err != nil {
-		return nil, err
-	}
-	if len(runs) == 0 || !actor.May(access.Viewer, runs[0].Project) {
-		return nil, fmt.Errorf("there is no run %d: %w", id, flow.ErrNotFound)
-	}
-	return &runs[0], access.Check(ctx, role, runs[0].Project)
+	return reach.Run(ctx, s.Flows, id, role)
 }
 
 func (s *server) runsGet(ctx context.Context, in *RunPath) (*answer[flow.RunDetail], error) {

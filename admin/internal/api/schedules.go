@@ -12,6 +12,7 @@ import (
 
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/document"
+	"github.com/peltonq/pelton/admin/internal/reach"
 	"github.com/peltonq/pelton/periodic"
 )
 
@@ -67,18 +68,7 @@ type SchedulePath struct {
 
 // schedule finds a schedule that the actor has a role for. To others it is as if there were none.
 func (s *server) schedule(ctx context.Context, name string, role access.Role) (*periodic.Entry, error) {
-	actor, _ := access.FromContext(ctx)
-	if !actor.Anything() {
-		return nil, access.Check(ctx, role, "")
-	}
-	e, err := s.Schedules.Get(ctx, name)
-	switch {
-	case err == nil && !actor.May(access.Viewer, e.Project()), errors.Is(err, periodic.ErrNotFound) && !actor.May(access.Viewer, ""):
-		return nil, newProblem("not-found", "there is no schedule %q that you may see", name) // without what may have been meant
-	case err != nil:
-		return nil, err
-	}
-	return e, access.Check(ctx, role, e.Project())
+	return reach.Schedule(ctx, s.Schedules, name, role)
 }
 
 type schedulesListInput struct {
@@ -146,7 +136,7 @@ func (s *server) schedulesPut(ctx context.Context, in *schedulesPutInput) (*tagg
 	if in.Body.Name != in.Name {
 		return nil, invalid("body.name", "%q is not the name in the path, %q", in.Body.Name, in.Name)
 	}
-	there, err := s.mayPut(ctx, in.Name)
+	version, err := in.version()
 	if err != nil {
 		return nil, err
 	}
@@ -155,11 +145,12 @@ func (s *server) schedulesPut(ctx context.Context, in *schedulesPutInput) (*tagg
 			return nil, newProblem("invalid-schedule", "body.job.args: %v", err)
 		}
 	}
-	result, err := s.put(ctx, in, there)
-	if changed, is := errors.AsType[*periodic.VersionError](err); is && there {
+	result, err := reach.PutSchedule(ctx, s.Schedules, in.Body, version)
+	if errors.Is(err, reach.ErrTaken) {
+		return nil, newProblem("exists", "body.name: the name %q is taken", in.Name)
+	}
+	if changed, is := errors.AsType[*periodic.VersionError](err); is {
 		return nil, newProblem("changed-meanwhile", "%v", changed)
-	} else if is {
-		return nil, taken(in.Name)
 	}
 	if err != nil {
 		return nil, err
@@ -167,42 +158,16 @@ func (s *server) schedulesPut(ctx context.Context, in *schedulesPutInput) (*tagg
 	return &tagged[periodic.PutResult]{scheduleTag(result.Schedule.Version), *result}, nil
 }
 
-// mayPut tells whether there is a schedule of a name. One that the actor may not see is not told of, but that the name is taken.
-func (s *server) mayPut(ctx context.Context, name string) (there bool, err error) {
-	e, err := s.Schedules.Get(ctx, name)
-	if errors.Is(err, periodic.ErrNotFound) {
-		return false, nil
+// version is the one that a put may change.
+func (in *schedulesPutInput) version() (int, error) {
+	if in.IfMatch == "" {
+		return reach.AnyVersion, nil
 	}
-	if err != nil {
-		return false, err
+	version, err := strconv.Atoi(strings.Trim(in.IfMatch, `"`))
+	if err != nil || version < 1 {
+		return 0, invalid("header.If-Match", "%s is no version of a schedule", in.IfMatch)
 	}
-	project := e.Project()
-	if actor, _ := access.FromContext(ctx); !actor.May(access.Viewer, project) {
-		return true, taken(name)
-	}
-	return true, access.Check(ctx, access.Admin, project)
-}
-
-// put stores a schedule. Where there was none, one that somebody else has stored meanwhile is not changed, and with If-Match one of another version neither.
-func (s *server) put(ctx context.Context, in *schedulesPutInput, there bool) (*periodic.PutResult, error) {
-	switch {
-	case in.IfMatch != "":
-		version, err := strconv.Atoi(strings.Trim(in.IfMatch, `"`))
-		if err != nil {
-			return nil, invalid("header.If-Match", "%v", err)
-		}
-		if !there {
-			return nil, newProblem("changed-meanwhile", "there is no schedule %q any more", in.Name)
-		}
-		return s.Schedules.PutIf(ctx, in.Body, version)
-	case there:
-		return s.Schedules.Put(ctx, in.Body)
-	}
-	return s.Schedules.PutIf(ctx, in.Body, 0)
-}
-
-func taken(name string) *problem {
-	return newProblem("exists", "body.name: the name %q is taken", name)
+	return version, nil
 }
 
 // PreviewRequest says which ticks to show.

@@ -24,6 +24,7 @@ import (
 	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/jobs/flow/flowtest"
 	"github.com/peltonq/pelton/jobs/joblog"
+	"github.com/peltonq/pelton/periodic"
 )
 
 // house is a site that works jobs of kind test; what they do is decided by the node's path.
@@ -526,4 +527,54 @@ func TestPagesOfALargeFlow(t *testing.T) {
 	}
 	v.Want(200, "/flows/etl/huge", "too many for a picture")
 	v.Want(404, "/flows/etl/huge/picture", "not drawn")
+}
+
+// Who has roles in single projects only sees what there is of those, and nothing of others.
+func TestOverviewOfSingleProjects(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, pagetest.Options{})
+	for _, project := range []string{"etl", "shop"} {
+		night := flow.New(project + "-flow")
+		night.Job("load", flowtest.Args{})
+		h.push(t, project, night)
+		target := &periodic.FlowTarget{Project: project, Flow: project + "-flow"}
+		put(t, h.Site, periodic.Schedule{Name: project + "-tick", Cron: "0 3 * * *", Flow: target})
+	}
+	put(t, h.Site, nightly("shop-job"))
+	h.do("load", func(context.Context) (map[string]string, error) { return nil, errors.New("no luck") })
+	failed := map[string]int64{}
+	for _, project := range []string{"etl", "shop"} {
+		failed[project] = h.start(t, project, project+"-flow", flow.Options{})
+		h.ended(t, failed[project], "FAILED")
+	}
+	open := h.wait("load")
+	defer open()
+	live := map[string]int64{}
+	for _, project := range []string{"etl", "shop"} {
+		live[project] = h.start(t, project, project+"-flow", flow.Options{})
+		h.status(t, live[project], "load", "RUNNING")
+	}
+	of := func(project string) []string {
+		return []string{
+			`href="/flows/` + project + `"`, fmt.Sprintf(`href="/runs/%d"`, live[project]), fmt.Sprintf(`href="/runs/%d"`, failed[project]), `href="/schedules/` + project + `-tick"`,
+		}
+	}
+	etl := h.As("etl")
+	etl.Client.Timeout = pagetest.Patience // a stream that is opened ends the test
+	for _, path := range []string{"/", "/live/mine?project=etl"} {
+		if a := etl.Want(200, path, of("etl")...); strings.Contains(a.Body, "shop") || strings.Contains(a.Body, fmt.Sprintf(`/runs/%d"`, live["shop"])) {
+			t.Errorf("%s shows another project: %s", path, a.Body)
+		}
+	}
+	etl.Want(200, "/", `<a href="/" aria-current="page">Overview</a>`, `data-live="/live/mine?project=etl"`)
+	for _, others := range []string{"project=shop", "project=etl&project=shop", "project=none", ""} {
+		etl.Want(404, "/live/mine?"+others)
+		etl.Want(404, "/live?part="+url.QueryEscape("/live/mine?"+others))
+	}
+	h.Add("both", access.Grant{Project: "etl", Role: access.Viewer}, access.Grant{Project: "shop", Role: access.Viewer})
+	a := h.As("both").Want(200, "/", append(of("etl"), of("shop")...)...)
+	if strings.Contains(a.Body, "shop-job") {
+		t.Error("a schedule of no project is shown")
+	}
+	h.As("nobody").Want(403, "/")
 }

@@ -91,7 +91,7 @@ func TestFrame(t *testing.T) {
 	viewer.Want(404, "/nothing", "there is no such page", `aria-label="Rooms"`)
 	s.As("").Want(200, "/login", "/assets/page.", "<h1>Log in</h1>")
 	s.As("nobody").Want(403, "/queues", "Forbidden", "/assets/page.")
-	s.As("etl").Want(200, "/", "Your roles are for projects")
+	s.As("etl").Want(200, "/", "Nothing was pushed yet to <bdi>etl</bdi>")
 	viewer.Want(400, "/live?part=/live/overview&part=https://evil.example/")
 	viewer.Want(404, "/live?part=/live/nothing")
 	s.As("etl").Want(403, "/live?part=/live/overview")

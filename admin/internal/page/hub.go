@@ -3,8 +3,10 @@ package page
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -140,12 +142,22 @@ func (h *hub) leave(t *topic, viewer chan struct{}) {
 	}
 }
 
+// make makes the part. As in a handler, a panic ends what asked for it and not the server.
+func (t *topic) make(ctx context.Context) (text []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return t.part.make(ctx)
+}
+
 // run makes a part again and again.
 func (h *hub) run(ctx context.Context, t *topic) {
 	for first := true; ; first = false {
 		began := time.Now()
 		limited, cancel := context.WithTimeout(ctx, readTime+time.Second)
-		text, err := t.part.make(limited)
+		text, err := t.make(limited)
 		cancel()
 		took := time.Since(began)
 		if first {

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -12,6 +13,29 @@ import (
 
 	"github.com/peltonq/pelton/admin/access"
 )
+
+// A part that panics is tried again, and ends nothing else.
+func TestPartThatPanics(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		h := newHub(slog.New(slog.NewTextHandler(&log, nil)))
+		var made atomic.Int64
+		viewer := make(chan struct{}, 1)
+		shown := h.join(part{Key: "k", Page: "fault", Name: "state", Load: func(context.Context) (any, error) {
+			if made.Add(1) == 1 {
+				panic("a fault of the program")
+			}
+			return "running", nil
+		}}, viewer)
+		<-viewer
+		if text, _ := shown.latest(); !strings.Contains(string(text), "running") || !strings.Contains(log.String(), "a fault of the program") {
+			t.Errorf("shown %q, logged %q", text, log.String())
+		}
+		h.leave(shown, viewer)
+		h.shut()
+	})
+}
 
 // However many look at a part, it is made once for all of them, in a hundredth of the time at most, and only while somebody looks.
 func TestPartsAreShared(t *testing.T) {

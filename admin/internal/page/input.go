@@ -10,7 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/peltonq/pelton/admin/internal/reach"
 )
 
 // words are what a field lists, with commas between.
@@ -25,10 +26,8 @@ func words(text string) (list []string) {
 
 // storable refuses texts that no database can hold.
 func storable(texts ...string) error {
-	for _, text := range texts {
-		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-			return badInput("a field holds bytes that are no text")
-		}
+	if !reach.Storable(texts...) {
+		return badInput("a field holds bytes that are no text")
 	}
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river/rivertype"
+
+	"github.com/peltonq/pelton/jobs"
 )
 
 const (
@@ -18,13 +20,6 @@ const (
 	// firstSearch is how long jobs are looked for before a page is shown, about, and furtherSearch how long where the reader asks to search further back.
 	firstSearch   = 25 * time.Millisecond
 	furtherSearch = 400 * time.Millisecond
-	// pieceLimit is what one piece of a search may take.
-	pieceLimit = 2 * time.Second
-	// firstPiece, leastPiece and largestPiece are how many jobs a piece looks at, and firstSpan is the time it goes back at most.
-	firstPiece, leastPiece, largestPiece = 2 * jobsShown, 10, 50_000
-	firstSpan                            = 24 * time.Hour
-	// shortLine and furtherLine are how many tickets of the line are read to find jobs that are available; jobs of a longer line are found otherwise.
-	shortLine, furtherLine = 300, 10_000
 )
 
 // jobFilter is what the list of jobs is asked for. Empty fields filter nothing.
@@ -122,6 +117,11 @@ func idAt(t time.Time) int64 { return max(0, int64(t.Sub(idEpoch)/time.Second)) 
 // timeOf is the second in which an id was made.
 func timeOf(id int64) time.Time { return idEpoch.Add(time.Duration(id>>idBits) * time.Second) }
 
+// ended tells whether jobs in a state have ended.
+func ended(state string) bool {
+	return state == string(rivertype.JobStateCompleted) || state == string(rivertype.JobStateCancelled) || state == string(rivertype.JobStateDiscarded)
+}
+
 // found is what a search came to.
 type found struct {
 	IDs  []int64
@@ -129,104 +129,34 @@ type found struct {
 	More bool  // there is something before that was not looked at
 }
 
-// ended tells whether jobs in a state have ended.
-func ended(state string) bool {
-	return state == string(rivertype.JobStateCompleted) || state == string(rivertype.JobStateCancelled) || state == string(rivertype.JobStateDiscarded)
-}
-
-// anyState tells whether jobs in all states are asked for.
-func (f jobFilter) anyState() bool { return len(f.States) == 0 || len(f.States) == len(jobStates()) }
-
-// findJobs looks for jobs from the newest on, in pieces that grow while they are quick, until a page is full, there are no more, or the time is up.
+// findJobs looks for jobs from the newest on, until a page is full, there are no more, or the time is up.
 func (p *Page) findJobs(ctx context.Context, f jobFilter) (found, error) {
-	began, limit, line := time.Now(), firstSearch, shortLine
+	params := jobs.NewJobListParams().First(jobsShown).OrderBy(jobs.JobListOrderByID, jobs.SortOrderDesc).Within(firstSearch).
+		Kinds(f.Kinds...).Queues(f.Queues...).TagsAll(f.Tags...).ArgsText(f.Text)
 	if f.Further {
-		limit, line = furtherSearch, furtherLine
+		params = params.Within(furtherSearch)
 	}
-	low, high, long, err := p.bounds(ctx, f, line)
-	if err != nil || high <= low {
-		return found{From: low}, err
+	states := make([]rivertype.JobState, len(f.States))
+	for i, state := range f.States {
+		states[i] = rivertype.JobState(state)
 	}
-	result := found{From: high}
-	rows, span := firstPiece, int64(firstSpan/time.Second)<<idBits
-	for result.From > low && len(result.IDs) < jobsShown && (result.From == high || time.Since(began) < limit) {
-		start, from := time.Now(), max(low, result.From-span)
-		piece, err := p.findPiece(ctx, f, long, from, result.From, rows)
-		if tookTooLong(err) && ctx.Err() == nil && rows > leastPiece {
-			rows, span = max(rows/16, leastPiece), max(span/16, 1<<idBits)
-			continue
-		}
-		if err != nil {
-			return result, err
-		}
-		result.From = from
-		if piece.Looked == int64(rows) {
-			result.From = *piece.Least // the piece has more
-		} else {
-			span = min(8*span, 1<<62/8)
-		}
-		result.IDs = append(result.IDs, piece.IDs...)
-		took := max(time.Since(start), 100*time.Microsecond)
-		rows = int(float64(rows) * min(8, max(0.25, float64(limit)/3/float64(took))))
-		rows = min(max(rows, leastPiece), largestPiece)
-	}
-	if len(result.IDs) >= jobsShown {
-		result.IDs = result.IDs[:jobsShown]
-		result.From = result.IDs[jobsShown-1]
-	}
-	result.More = result.From > low
-	return result, nil
-}
-
-// bounds are the ids to look at, low <= id < high, and whether the line, if it is to be read, has more than so many tickets.
-func (p *Page) bounds(ctx context.Context, f jobFilter, tickets int) (low, high int64, long bool, err error) {
-	err = p.read(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		if slices.Contains(f.States, string(rivertype.JobStateAvailable)) && !f.anyState() {
-			if err := tx.QueryRow(ctx, p.sql.Get("line_is_long"), pgx.QueryExecModeExec, int64(tickets)).Scan(&long); err != nil {
-				return err
-			}
-		}
-		return tx.QueryRow(ctx, p.sql.Get("job_bounds"), pgx.QueryExecModeExec).Scan(&low, &high)
-	})
-	high++
+	params = params.States(states...)
 	if !f.Since.IsZero() {
-		low = max(low, idAt(f.Since))
+		params = params.Since(f.Since)
 	}
 	if !f.Until.IsZero() {
-		high = min(high, idAt(f.Until))
+		params = params.Until(f.Until)
 	}
 	if f.After > 0 {
-		high = min(high, f.After)
+		params = params.After(jobs.JobListCursorFromJob(&rivertype.JobRow{ID: f.After}))
 	}
-	return low, high, long, err
-}
-
-// foundPiece is what a piece of the search came to.
-type foundPiece struct {
-	IDs    []int64
-	Least  *int64 // of the ids looked at; nil: none
-	Looked int64
-}
-
-func (p *Page) findPiece(ctx context.Context, f jobFilter, long bool, from, to int64, rows int) (piece foundPiece, err error) {
-	args := []any{pgx.QueryExecModeExec, from, to, texts(f.Kinds), texts(f.Queues), texts(f.Tags), (*string)(nil), int32(rows)}
-	if f.Text != "" {
-		args[6] = &f.Text
-	}
-	statement := "find_jobs"
-	if !f.anyState() {
-		statement, args = "find_jobs_by_state", append(args, f.States, long)
-	}
-	err = p.readWithin(ctx, pieceLimit, func(ctx context.Context, tx pgx.Tx) error {
-		return tx.QueryRow(ctx, p.sql.Get(statement), args...).Scan(&piece.IDs, &piece.Least, &piece.Looked)
+	var result *jobs.JobSearchResult
+	err := p.read(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
+		result, err = p.config.Jobs.JobSearchTx(ctx, tx, params)
+		return err
 	})
-	return piece, err
-}
-
-// texts is NULL for no filter.
-func texts(list []string) []string {
-	if len(list) == 0 {
-		return nil
+	if err != nil {
+		return found{}, err
 	}
-	return list
+	return found{IDs: result.IDs, From: result.Reached, More: !result.Ended}, nil
 }

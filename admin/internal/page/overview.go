@@ -13,11 +13,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/internal/sqlfile"
 )
 
-var overviewRoom = room{Name: "Overview", Path: "/", Mount: func(p *Page) {
+var overviewRoom = room{Name: "Overview", Path: "/", Sees: access.Actor.Anything, Mount: func(p *Page) {
 	p.get("/{$}", checksItself, p.showOverview)
+	p.live("/live/mine", checksItself, p.minePart)
 	p.live("/live/overview", viewer, func(r *http.Request) (part, error) {
 		w := windowOf(r)
 		return part{
@@ -310,10 +312,10 @@ func newLine(queue string, gauges QueueGauges, h *history, w window) overviewLin
 
 func seconds(s float64) string { return duration(time.Duration(s * float64(time.Second))) }
 
-// showOverview shows who may see only some projects where those are.
+// showOverview shows who may see single projects only an overview of those.
 func (p *Page) showOverview(w http.ResponseWriter, r *http.Request) error {
 	if viewer(r.Context()) != nil {
-		return p.render(w, r, "welcome", "Pelton", nil)
+		return p.showMine(w, r)
 	}
 	o, err := p.overview(r.Context(), windowOf(r))
 	if err != nil {

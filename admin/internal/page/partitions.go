@@ -172,19 +172,19 @@ func maintained(report schema.Report) string {
 	for _, n := range report.Deleted {
 		deleted += n
 	}
-	text := fmt.Sprintf("%d partitions were made ahead, %d closed, %d dropped; %s deleted one by one.", len(report.Created), len(report.Closed), len(report.Dropped),
-		plural(deleted, "1 row was", "%d rows were"))
+	text := []string{fmt.Sprintf("%d partitions were made ahead, %d closed, %d dropped; %s deleted one by one.", len(report.Created), len(report.Closed), len(report.Dropped),
+		plural(deleted, "1 row was", "%d rows were"))}
 	if report.Survivors > 0 {
-		text += fmt.Sprintf(" %s of those dropped live on.", plural(report.Survivors, "1 job", "%d jobs"))
+		text = append(text, plural(report.Survivors, "1 job", "%d jobs")+" of those dropped live on.")
 	}
 	if len(report.Kept) > 0 {
-		text += " Kept, since too many of their jobs live on: " + strings.Join(report.Kept, ", ") + "."
+		text = append(text, "Kept, since too many of their jobs live on: "+strings.Join(report.Kept, ", ")+".")
 	}
 	if len(report.Orphans) > 0 {
-		text += " Attached to nothing, with rows in them: " + strings.Join(report.Orphans, ", ") + "."
+		text = append(text, "Attached to nothing, with rows in them: "+strings.Join(report.Orphans, ", ")+".")
 	}
 	for _, one := range report.Postponed {
-		text += " Postponed: " + one.String() + "."
+		text = append(text, "Postponed: "+one.String()+".")
 	}
-	return text
+	return strings.Join(text, " ")
 }

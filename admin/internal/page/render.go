@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"crypto/rand"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -119,6 +120,7 @@ var funcs = template.FuncMap{
 
 	"statuses": nodeStatusNames,
 	"dict":     dict,
+	"newKey":   rand.Text,
 }
 
 // dict makes a map of pairs, to give a template several things.

@@ -198,10 +198,6 @@ const readTime = 3 * time.Second
 
 // read runs fn in a read-only transaction whose statements have a time limit. Only so many are read at a time.
 func (p *Page) read(ctx context.Context, fn func(ctx context.Context, tx pgx.Tx) error) error {
-	return p.readWithin(ctx, readTime, fn)
-}
-
-func (p *Page) readWithin(ctx context.Context, limit time.Duration, fn func(ctx context.Context, tx pgx.Tx) error) error {
 	ctx, cancel := p.limit(ctx)
 	defer cancel()
 	select {
@@ -212,7 +208,7 @@ func (p *Page) readWithin(ctx context.Context, limit time.Duration, fn func(ctx 
 	}
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	return pgx.BeginTxFunc(ctx, p.config.Pool, options, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, p.sql.Get("limits"), strconv.FormatInt(limit.Milliseconds(), 10)); err != nil {
+		if _, err := tx.Exec(ctx, p.sql.Get("limits"), strconv.FormatInt(readTime.Milliseconds(), 10)); err != nil {
 			return err
 		}
 		return fn(ctx, tx)

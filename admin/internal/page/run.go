@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/internal/reach"
 	"github.com/peltonq/pelton/internal/sqlfile"
 	"github.com/peltonq/pelton/jobs/flow"
 )
@@ -215,7 +216,7 @@ func (p *Page) readRun(ctx context.Context, id int64) (run runRow, err error) {
 		if err != nil {
 			return err
 		}
-		if len(list) == 0 || !actor(ctx).May(access.Viewer, list[0].Project) {
+		if len(list) == 0 || !reach.Sees(ctx, list[0].Project) {
 			return noRun(id)
 		}
 		run = list[0]
@@ -340,7 +341,7 @@ func (p *Page) runPart(r *http.Request, q part, load func(ctx context.Context, t
 	}
 	err = p.read(r.Context(), func(ctx context.Context, tx pgx.Tx) error {
 		list, err := sqlfile.Rows(ctx, p.sql, tx, pgx.RowTo[string], "flow_run_project", id)
-		if err == nil && (len(list) == 0 || !actor(ctx).May(access.Viewer, list[0])) {
+		if err == nil && (len(list) == 0 || !reach.Sees(ctx, list[0])) {
 			err = noRun(id)
 		}
 		return err

@@ -34,6 +34,9 @@ var runsRoom = room{Name: "Runs", Path: "/runs", Sees: access.Actor.Anything, Mo
 	p.live("/live/runs/{id}/gantt", checksItself, p.ganttPart)
 }}
 
+// liveStatuses are those of runs that have not ended.
+var liveStatuses = []string{"PREPARING", "QUEUED", "RUNNING", "PAUSED", "FAILED_FINISHING", "KILLING"}
+
 const (
 	runsListed = 50
 	// runsSearched is how many runs a filtered list looks at, at a time.
@@ -72,7 +75,7 @@ func (p *Page) showRuns(w http.ResponseWriter, r *http.Request) error {
 	statuses := []string{}
 	switch {
 	case data.Status == "live":
-		statuses = []string{"PREPARING", "QUEUED", "RUNNING", "PAUSED", "FAILED_FINISHING", "KILLING"}
+		statuses = liveStatuses
 	case data.Status != "" && !slices.Contains(flow.RunStatuses(), data.Status):
 		return p.badRuns(w, r, data, badInput("%q is no status of a run", data.Status))
 	case data.Status != "":

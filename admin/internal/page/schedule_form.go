@@ -14,6 +14,7 @@ import (
 
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/document"
+	"github.com/peltonq/pelton/admin/internal/reach"
 	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/periodic"
 )
@@ -144,18 +145,11 @@ func (p *Page) sendScheduleForm(w http.ResponseWriter, r *http.Request) error {
 	if len(f.Faults) > 0 {
 		return p.showScheduleForm(w, r, http.StatusUnprocessableEntity, f)
 	}
-	if f.Old == "" {
-		switch _, err := p.config.Schedules.Get(r.Context(), s.Name); {
-		case err == nil:
-			return p.showTaken(w, r, f)
-		case !errors.Is(err, periodic.ErrNotFound):
-			return err
-		}
-	}
-	result, err := p.config.Schedules.PutIf(r.Context(), s, f.SeenNo) // version 0: a new one
-	if _, changed := errors.AsType[*periodic.VersionError](err); changed && f.Old == "" {
+	result, err := reach.PutSchedule(r.Context(), p.config.Schedules, s, f.SeenNo) // reach.NoVersion: a new one
+	if errors.Is(err, reach.ErrTaken) {
 		return p.showTaken(w, r, f)
-	} else if changed {
+	}
+	if _, changed := errors.AsType[*periodic.VersionError](err); changed {
 		return p.showChanged(w, r, f)
 	}
 	if _, invalid := errors.AsType[*periodic.InvalidScheduleError](err); invalid {

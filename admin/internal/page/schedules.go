@@ -12,7 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/internal/reach"
 	"github.com/peltonq/pelton/periodic"
 )
 
@@ -64,19 +67,11 @@ func schedulePath(name string) string { return "/schedules/" + url.PathEscape(na
 func (p *Page) schedule(ctx context.Context, name string, role access.Role) (*periodic.Entry, error) {
 	limited, cancel := p.limit(ctx)
 	defer cancel()
-	e, err := p.config.Schedules.Get(limited, name)
-	every, some := actor(ctx).Projects(role)
-	switch {
-	case !every && len(some) == 0:
-		return nil, access.Check(ctx, role, "")
-	case errors.Is(err, periodic.ErrNotFound):
-		return nil, notFound("there is no schedule %q", name)
-	case err != nil:
-		return nil, err
-	case !actor(ctx).May(access.Viewer, e.Project()):
+	e, err := reach.Schedule(limited, p.config.Schedules, name, role)
+	if errors.Is(err, periodic.ErrNotFound) {
 		return nil, notFound("there is no schedule %q", name)
 	}
-	return e, access.Check(ctx, role, e.Project())
+	return e, err
 }
 
 // scheduleFault is what is shown of an error of a schedule's verb.
@@ -402,9 +397,14 @@ func (p *Page) triggerSchedule(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := p.config.Schedules.Trigger(r.Context(), e.Name)
+	t, err := doOnce(p, r, func(ctx context.Context, tx pgx.Tx) (*periodic.Triggered, error) {
+		return p.config.Schedules.TriggerTx(ctx, tx, e.Name)
+	})
 	if err != nil {
 		return scheduleFault(err)
+	}
+	if e.Flow != nil {
+		p.config.Flows.Hint(r.Context())
 	}
 	to := schedulePath(e.Name)
 	switch {
@@ -462,7 +462,9 @@ func (p *Page) backfillSchedule(w http.ResponseWriter, r *http.Request) error {
 			return badInput("at a time: %q is no number", text)
 		}
 	}
-	b, err := p.config.Schedules.Backfill(r.Context(), e.Name, params)
+	b, err := doOnce(p, r, func(ctx context.Context, tx pgx.Tx) (*periodic.Backfill, error) {
+		return p.config.Schedules.BackfillTx(ctx, tx, e.Name, params)
+	})
 	if err != nil {
 		return scheduleFault(err)
 	}

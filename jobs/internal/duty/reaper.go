@@ -239,7 +239,11 @@ func (r *Reaper) plan(ctx context.Context, tx pgx.Tx, executor int64, batch []le
 		}
 		loss := state.Loss{Outcome: state.Discarded}
 		if f, known := facts[run.JobID]; known {
-			loss = state.AfterLoss(past[run.JobID], end.Attempt, f.MaxAttempts, r.lostLimit)
+			most := f.MaxAttempts
+			if f.Node { // its retries are for what its program does, and not for processes that die: a loss is never its last attempt
+				most = max(most, end.Attempt+1)
+			}
+			loss = state.AfterLoss(past[run.JobID], end.Attempt, most, r.lostLimit)
 			loss.Delay = service.Jitter(loss.Delay)
 		} else {
 			end.Error = rowMissing

@@ -171,6 +171,25 @@ func TestReaperKnowsPoisonFromItsNeighbours(t *testing.T) {
 	}
 }
 
+// A node of a flow is run again after a loss also if its program may not be tried again, until it is poison.
+func TestLossIsNoLastAttemptOfANode(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	ids := f.jobs(2)
+	node, poison := ids[0], ids[1]
+	executor := f.int(`INSERT INTO pelton.executor (pid, name, host) VALUES (1, 'e', 'h') RETURNING id`)
+	f.exec(`UPDATE pelton.job SET max_attempts = 1, metadata = '{"pelton:flow": {"run": 1, "node": 0}}'`)
+	f.exec(`INSERT INTO pelton.job_attempt (job_id, run, attempt, outcome) VALUES ($1, 1, 1, 'lost'), ($1, 2, 2, 'lost')`, poison)
+	f.exec(`INSERT INTO pelton.job_lease (executor, no, job_ids, runs, attempts) VALUES ($1, 1, $2, '{1,3}', '{0,2}')`, executor, ids)
+	reap(t, duty.NewReaper(f.store, duty.Config{LostLimit: 3}), executor)
+	if got := f.text(`SELECT concat_ws(' ', job_ids[1], runs[1], attempts[1]) FROM pelton.job_ready`); got != fmt.Sprintf("%d 2 1", node) {
+		t.Errorf("in the line is %q, want the second run of job %d", got, node)
+	}
+	if n := f.int(`SELECT count(*) FROM pelton.job_dead`); n != 1 || f.letter(poison) != "poison" {
+		t.Errorf("%d dead letters, %q, want poison", n, f.letter(poison))
+	}
+}
+
 func TestDeadIsWhoseCounterStandsStill(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

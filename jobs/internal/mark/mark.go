@@ -47,7 +47,7 @@ func (r *Retry) Wait(attempt int) time.Duration {
 
 const maxWait = 365 * 24 * 3600
 
-// Of reads the mark of a job's metadata; nil: none.
+// Of reads the mark of a job's metadata; nil: none, or one that no engine has made.
 func Of(metadata []byte) *Mark {
 	if !bytes.Contains(metadata, quoted) {
 		return nil
@@ -55,7 +55,7 @@ func Of(metadata []byte) *Mark {
 	var m struct {
 		Mark *Mark `json:"pelton:flow"`
 	}
-	if json.Unmarshal(metadata, &m) != nil || m.Mark == nil || m.Mark.Run == 0 {
+	if json.Unmarshal(metadata, &m) != nil || m.Mark == nil || m.Mark.Run <= 0 || m.Mark.Node < 0 {
 		return nil
 	}
 	return m.Mark

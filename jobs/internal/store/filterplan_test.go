@@ -59,3 +59,29 @@ func TestFiltersReadTheirIndexes(t *testing.T) {
 		}
 	}
 }
+
+// TestNoticesAreFoundByTheirIndex: an erase looks for notices among the jobs of some days.
+func TestNoticesAreFoundByTheirIndex(t *testing.T) {
+	t.Parallel()
+	d := &desk{Store: store.New(schematest.Pool(t), "pelton"), t: t} // not audited: what lies there is no job's
+	d.exec(`INSERT INTO pelton.job (kind, args) SELECT CASE WHEN n % 2000 = 0 THEN 'pelton_alert' ELSE 'noop' END, '{}' FROM generate_series(1, 20000) n`)
+	d.exec(`ANALYZE pelton.job`)
+	for _, kind := range []string{"flow_notify", "pelton_alert"} {
+		err := d.Tx(t.Context(), store.Limits{}, func(tx pgx.Tx) error {
+			rows, err := tx.Query(t.Context(), `EXPLAIN SELECT j.id, j.args FROM pelton.job j
+				WHERE j.id BETWEEN pelton.id_at(now() - interval '1 day') AND pelton.id_at(now() + interval '4 days') AND j.kind = '`+kind+`'`)
+			if err != nil {
+				return err
+			}
+			lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			plan := strings.Join(lines, "\n")
+			if !regexp.MustCompile(`job_rest_id_idx\d*`).MatchString(plan) || strings.Contains(plan, "Seq Scan on job_rest") {
+				t.Errorf("%s: want a plan that reads the index of notices:\n%s", kind, plan)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}

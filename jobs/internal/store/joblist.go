@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ type JobFilter struct {
 	TagsAll    []string
 	Metadata   string // a JSON fragment that the metadata contains
 	Args       string // a JSON fragment that the args contain
+	Text       string // a part of the args as they are stored; only of lists by id
 	Since      *time.Time
 	Until      *time.Time // of creation
 }
@@ -45,129 +47,101 @@ type JobPage struct {
 	AfterTime  *time.Time // of the order; nil: none
 	Limit      int
 	Bytes      int           // that the jobs of the page take, about, if they are more than one; 0: no bound
-	Within     time.Duration // how long to search, about; 0: until the end
+	Within     time.Duration // how long to search, about, where that can be stopped; 0: until the end
 }
 
 // FoundJobs is a page of a list of jobs.
 type FoundJobs struct {
 	Jobs    []*rivertype.JobRow
-	Cut     bool  // the page ends early, for its bytes
-	Stopped int64 // not 0: the time was up before the page was full; the search goes on after this id
+	Cut     bool      // the page ends early, for its bytes
+	Stopped *Position // as in FoundIDs
+}
+
+// FoundIDs are the jobs of a page of a list.
+type FoundIDs struct {
+	IDs     []int64
+	Reached int64     // the last id looked at, in a list by id
+	Ended   bool      // there is nothing after it
+	Stopped *Position // the time was up before the page was full: the search goes on after this place; nil: it was not
+}
+
+// Position is a place in a list.
+type Position struct {
+	ID   int64
+	Time *time.Time // of the order; nil: the list is by id
 }
 
 // ListJobs reads a page of the jobs that match. In a snapshot of its own transaction the jobs are as they were found; in READ
 // COMMITTED one may have gone on a step meanwhile, and is shown as it is then.
-func (s *Store) ListJobs(ctx context.Context, db DB, filter JobFilter, page JobPage) (found FoundJobs, err error) {
-	var ids []int64
-	if statement := searchOf(filter, page); statement != "" {
-		ids, found.Stopped, err = s.search(ctx, db, statement, filter, page)
-	} else {
-		ids, err = s.listIDs(ctx, db, filter, page)
+func (s *Store) ListJobs(ctx context.Context, db DB, filter JobFilter, page JobPage) (FoundJobs, error) {
+	found, err := s.FindJobs(ctx, db, filter, page)
+	if err != nil {
+		return FoundJobs{}, err
+	}
+	jobs, cut, err := s.jobRows(ctx, db, page.Bytes, found.IDs)
+	if cut {
+		found.Stopped = nil // it goes on after the last job of the page
+	}
+	return FoundJobs{Jobs: jobs, Cut: cut, Stopped: found.Stopped}, err
+}
+
+// FindJobs is ListJobs that reads no more than the ids.
+func (s *Store) FindJobs(ctx context.Context, db DB, filter JobFilter, page JobPage) (found FoundIDs, err error) {
+	switch {
+	case page.Order == OrderByID:
+		found, err = s.searchByID(ctx, db, filter, page)
+	case page.Order == OrderByFinalizedAt && allEnded(filter.States) && len(filter.IDs) == 0 && filter.Text == "":
+		found, err = s.searchByEnd(ctx, db, filter, page)
+	default:
+		found.IDs, err = s.listByTime(ctx, db, filter, page)
 	}
 	if err != nil {
-		return FoundJobs{}, fmt.Errorf("list jobs: %w", err)
+		return FoundIDs{}, fmt.Errorf("list jobs: %w", err)
 	}
-	found.Jobs, found.Cut, err = s.jobRows(ctx, db, page.Bytes, ids)
-	if found.Cut {
-		found.Stopped = 0 // it goes on after the last job of the page
-	}
-	return found, err
+	return found, nil
 }
 
-// searchOf is the statement that searches in pieces, or "" for a list that is read at once.
-func searchOf(filter JobFilter, page JobPage) string {
-	badly := func(s rivertype.JobState) bool {
-		return s == rivertype.JobStateCancelled || s == rivertype.JobStateDiscarded
-	}
-	switch {
-	case page.Order != OrderByID || filter.Metadata != "" || len(filter.IDs) > 0:
-		return ""
-	case stateNames(filter.States) == nil:
-		return "search_jobs"
-	case !slices.ContainsFunc(filter.States, func(s rivertype.JobState) bool { return !badly(s) }):
-		return "search_ended"
-	}
-	return ""
-}
-
-const (
-	// leastPiece and largestPiece are how many jobs a piece of a search looks at, and pieceTime is how long that should take.
-	leastPiece, largestPiece = 100, 50_000
-	pieceTime                = 100 * time.Millisecond
-)
-
-// search finds jobs in pieces that grow while they are quick.
-func (s *Store) search(ctx context.Context, db DB, statement string, filter JobFilter, page JobPage) (ids []int64, stopped int64, err error) {
-	order, end, low, high := "ASC", "max", firstID(filter.Since), firstID(filter.Until)
-	if page.Descending {
-		order, end = "DESC", "min"
-	}
-	goOn := func(after int64) {
-		if page.Descending && (high == nil || after < *high) {
-			high = &after
-		}
-		if next := after + 1; !page.Descending && (low == nil || next > *low) {
-			low = &next
-		}
-	}
-	if page.AfterID != 0 {
-		goOn(page.AfterID)
-	}
-	text := strings.NewReplacer("{order}", order, "{end}", end).Replace(s.sql.Get(statement))
-	rows := max(leastPiece, page.Limit)
-	for began := time.Now(); ; {
-		args := []any{
-			pgx.QueryExecModeCacheDescribe, low, high, nullIfNo(filter.Kinds), nullIfNo(filter.Queues), nullIfNo(filter.Priorities), nullIfNo(filter.TagsAny),
-			nullIfNo(filter.TagsAll), nullIfEmpty(filter.Args),
-		}
-		if statement == "search_ended" {
-			args = append(args, stateNames(filter.States))
-		}
-		var piece []int64
-		var last *int64
-		var looked int
-		start := time.Now()
-		if err := db.QueryRow(ctx, text, append(args, rows)...).Scan(&piece, &last, &looked); err != nil {
-			return nil, 0, err
-		}
-		ids = append(ids, piece...)
-		switch {
-		case len(ids) >= page.Limit:
-			return ids[:page.Limit], 0, nil
-		case looked < rows:
-			return ids, 0, nil
-		case page.Within > 0 && time.Since(began) >= page.Within:
-			return ids, *last, nil
-		}
-		goOn(*last)
-		rows = int(float64(rows) * min(8, max(0.25, float64(pieceTime)/float64(time.Since(start)+1))))
-		rows = min(max(rows, leastPiece), largestPiece)
-	}
-}
-
-// listIDs finds the jobs. Without a filter or an order that asks where a job is, it does not look there.
-func (s *Store) listIDs(ctx context.Context, db DB, filter JobFilter, page JobPage) ([]int64, error) {
-	states := stateNames(filter.States)
+// listByTime finds the jobs of a list that is read at once, since no index has its order.
+func (s *Store) listByTime(ctx context.Context, db DB, filter JobFilter, page JobPage) ([]int64, error) {
 	var afterID *int64
 	if page.AfterID != 0 {
 		afterID = &page.AfterID
 	}
-	args := []any{
-		pgx.QueryExecModeCacheDescribe, firstID(filter.Since), firstID(filter.Until), nullIfNo(filter.IDs), nullIfNo(filter.Kinds),
-		nullIfNo(filter.Queues), nullIfNo(filter.Priorities), nullIfNo(filter.TagsAny), nullIfNo(filter.TagsAll), nullIfEmpty(filter.Args),
-	}
-	name := "list_jobs"
-	if states == nil && page.Order == OrderByID && filter.Metadata == "" {
-		args = append(args, afterID, page.Limit)
-	} else {
-		name = "list_jobs_by_state"
-		args = append(args, nullIfEmpty(filter.Metadata), states, inSmallPlaces(filter.States), afterID, page.AfterTime, page.Limit)
-	}
-	rows, err := db.Query(ctx, listText(s.sql.Get(name), page), args...)
+	before, err := limitStatement(ctx, db, page.Within)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, pgx.RowTo[int64])
+	rows, err := db.Query(ctx, listText(s.sql.Get("list_jobs_by_time"), page),
+		pgx.QueryExecModeCacheDescribe, firstID(filter.Since), firstID(filter.Until), nullIfNo(filter.IDs), nullIfNo(filter.Kinds),
+		nullIfNo(filter.Queues), nullIfNo(filter.Priorities), nullIfNo(filter.TagsAny), nullIfNo(filter.TagsAll), nullIfEmpty(filter.Args),
+		nullIfEmpty(filter.Metadata), stateNames(filter.States), inSmallPlaces(filter.States), afterID, page.AfterTime, page.Limit)
+	var ids []int64
+	if err == nil {
+		ids, err = pgx.CollectRows(rows, pgx.RowTo[int64])
+	}
+	switch {
+	case page.Within > 0 && SQLState(err) == queryCanceled && ctx.Err() == nil:
+		return nil, fmt.Errorf("%w %v", ErrListTooLong, page.Within)
+	case err != nil || page.Within == 0:
+		return ids, err
+	}
+	_, err = db.Exec(ctx, "SELECT set_config('statement_timeout', $1, true)", pgx.QueryExecModeExec, before)
+	return ids, err
+}
+
+// ErrListTooLong says that a list that is read at once took too long.
+var ErrListTooLong = errors.New("no index has the order of this list, and sorting it took longer than")
+
+// queryCanceled is the SQLSTATE of a statement that took too long.
+const queryCanceled = "57014"
+
+// limitStatement sets how long statements of this transaction may take, unless it is 0, and tells what held before.
+func limitStatement(ctx context.Context, db DB, within time.Duration) (before string, err error) {
+	if within == 0 {
+		return "", nil
+	}
+	err = db.QueryRow(ctx, "SELECT current_setting('statement_timeout'), set_config('statement_timeout', $1, true)", pgx.QueryExecModeExec, milliseconds(within)).Scan(&before, nil)
+	return before, err
 }
 
 // listText puts the order into the statement: a row comparison for the cursor, so that a page begins where the last ended.
@@ -175,10 +149,6 @@ func listText(text string, page JobPage) string {
 	key, order, sign := "coalesce(r."+string(page.Order)+", 'infinity'::timestamptz)", "ASC", ">"
 	if page.Descending {
 		order, sign = "DESC", "<"
-	}
-	if page.Order == OrderByID {
-		key = "'infinity'::timestamptz"
-		text = strings.ReplaceAll(text, "ORDER BY {key} {order}, ", "ORDER BY ")
 	}
 	text = strings.ReplaceAll(text, "$14::timestamptz", "coalesce($14::timestamptz, 'infinity')")
 	return strings.NewReplacer("{key}", key, "{order}", order, "{sign}", sign).Replace(text)
@@ -207,6 +177,16 @@ func stateNames(states []rivertype.JobState) []string {
 	return names
 }
 
+// allEnded tells whether only jobs that have ended are asked for.
+func allEnded(states []rivertype.JobState) bool {
+	return len(states) > 0 && !slices.ContainsFunc(states, func(s rivertype.JobState) bool {
+		return s != rivertype.JobStateCompleted && s != rivertype.JobStateCancelled && s != rivertype.JobStateDiscarded
+	})
+}
+
+// idBits are the bits of an id below the second.
+const idBits = 24
+
 // idEpoch is the time whose second has the id 0.
 var idEpoch = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 
@@ -215,6 +195,9 @@ func firstID(t *time.Time) *int64 {
 	if t == nil {
 		return nil
 	}
-	id := max(0, int64(t.Sub(idEpoch)/time.Second)) << 24
+	id := max(0, int64(t.Sub(idEpoch)/time.Second)) << idBits
 	return &id
 }
+
+// TimeOfID is the second in which a job was made.
+func TimeOfID(id int64) time.Time { return idEpoch.Add(time.Duration(id>>idBits) * time.Second) }

@@ -119,6 +119,7 @@ type Facts struct {
 	MaxAttempts  int16
 	UniqueKey    []byte
 	UniqueStates int16
+	Node         bool // it is of a node of a flow
 }
 
 // ReadFacts reads the facts of jobs; a job without a row is missing from the result.

@@ -39,6 +39,7 @@
       at.x = shown.w >= whole.w ? (whole.w - shown.w) / 2 : clamp(at.x, -40, whole.w - shown.w + 40);
       at.y = shown.h >= whole.h ? 0 : clamp(at.y, -40, whole.h - shown.h + 40);
       svg.setAttribute("viewBox", [at.x, at.y, shown.w, shown.h].join(" "));
+      view.classList.toggle("tall", shown.h < whole.h); // else a finger that goes up or down scrolls the page
     };
     const zoom = (factor, x = size().w / 2, y = size().h / 2) => {
       const scale = clamp(at.scale * factor, 0.02, 4);
@@ -86,34 +87,40 @@
       zoom(event.deltaY < 0 ? 1.15 : 1 / 1.15, event.clientX - box.left, event.clientY - box.top);
     }, { passive: false });
 
-    // A drag moves, a click goes to the node.
-    let drag = null;
+    // A drag moves, two fingers zoom, a click goes to the node.
+    const fingers = new Map(); // where the pointers are that are down
+    let moved = false; // since the first of them
+    const hold = () => {
+      const all = [...fingers.values()];
+      const x = all.reduce((sum, f) => sum + f.x, 0) / all.length, y = all.reduce((sum, f) => sum + f.y, 0) / all.length;
+      return { x, y, spread: Math.hypot(all[0].x - x, all[0].y - y) };
+    };
     view.addEventListener("pointerdown", (event) => {
-      if (event.button === 0) drag = { id: event.pointerId, x: event.clientX, y: event.clientY, moved: false };
+      if (event.button !== 0) return;
+      if (!fingers.size) moved = false;
+      fingers.set(event.pointerId, { x: event.clientX, y: event.clientY });
     });
     view.addEventListener("pointermove", (event) => {
-      if (!drag || drag.id !== event.pointerId) return;
-      const dx = event.clientX - drag.x, dy = event.clientY - drag.y;
-      if (!drag.moved && Math.hypot(dx, dy) < 5) return;
-      if (!drag.moved) view.setPointerCapture(event.pointerId);
-      drag = { ...drag, x: event.clientX, y: event.clientY, moved: true };
-      at.x -= dx / at.scale;
-      at.y -= dy / at.scale;
-      show();
+      const finger = fingers.get(event.pointerId);
+      if (!finger || !moved && Math.hypot(event.clientX - finger.x, event.clientY - finger.y) < 5) return;
+      if (!moved) for (const id of fingers.keys()) view.setPointerCapture(id);
+      moved = true;
+      const before = hold();
+      finger.x = event.clientX;
+      finger.y = event.clientY;
+      const after = hold();
+      at.x -= (after.x - before.x) / at.scale;
+      at.y -= (after.y - before.y) / at.scale;
+      const box = view.getBoundingClientRect();
+      if (fingers.size > 1 && before.spread > 0) zoom(after.spread / before.spread, after.x - box.left, after.y - box.top);
+      else show();
     });
-    const release = (event) => {
-      if (drag?.moved) addEventListener("click", (click) => click.stopPropagation(), { capture: true, once: true });
-      if (drag?.moved) setTimeout(() => { drag = null; });
-      else drag = null;
-      if (event.type === "pointercancel") drag = null;
-    };
-    view.addEventListener("pointerup", release);
-    view.addEventListener("pointercancel", release);
+    for (const end of ["pointerup", "pointercancel"]) view.addEventListener(end, (event) => fingers.delete(event.pointerId));
     const nodeOf = (element) => element.closest?.("g.node, g.box");
     const go = (node) => { location.href = figure.dataset.node + node.id.slice(1) + (figure.dataset.node.includes("?") ? "#node" : ""); };
     svg.addEventListener("click", (event) => {
       const node = nodeOf(event.target);
-      if (node && !drag?.moved) go(node);
+      if (node && !moved) go(node);
     });
 
     // Finding a node by its name; Enter goes on to the next, and from the picture to its page.

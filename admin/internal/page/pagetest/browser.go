@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
 
@@ -216,6 +218,41 @@ func (b *Browser) View(width int64, dark bool) {
 	_, err = chromedp.Call(ctx, emulation.SetEmulatedMedia,
 		emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 	b.check(err)
+}
+
+// Script has a script run in every page that is opened from now on, before its own.
+func (b *Browser) Script(source string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, Patience)
+	defer cancel()
+	_, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: source})
+	b.check(err)
+}
+
+// Finger is where a finger is, in pixels of the window.
+type Finger struct{ X, Y float64 }
+
+// Touch puts fingers on the page, has them be in one place after the other, and lifts them.
+func (b *Browser) Touch(places ...[]Finger) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, Patience)
+	defer cancel()
+	_, err := chromedp.Call(ctx, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true, MaxTouchPoints: 2})
+	b.check(err)
+	kind := input.DispatchTouchEventTypeTouchStart
+	for _, fingers := range append(places, nil) {
+		points := []*input.TouchPoint{}
+		for i, f := range fingers {
+			id := float64(i)
+			points = append(points, &input.TouchPoint{X: f.X, Y: f.Y, ID: &id})
+		}
+		if fingers == nil {
+			kind = input.DispatchTouchEventTypeTouchEnd
+		}
+		_, err := chromedp.Call(ctx, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: kind, TouchPoints: points})
+		b.check(err)
+		kind = input.DispatchTouchEventTypeTouchMove
+	}
 }
 
 // Fits fails the test if the page must be scrolled sideways.

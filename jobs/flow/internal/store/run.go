@@ -443,6 +443,15 @@ func (s *Store) AddMisses(ctx context.Context, tx pgx.Tx, run *Run, misses []Mis
 	return nil
 }
 
+// DropLetters removes the dead letters of jobs, if there are any.
+func (s *Store) DropLetters(ctx context.Context, tx pgx.Tx, jobs []int64) error {
+	if len(jobs) == 0 {
+		return nil
+	}
+	_, err := s.exec(ctx, tx, "drop_letters", jobs)
+	return err
+}
+
 // Follow notes that a run is followed by a later one. Its row's lock must be held.
 func (s *Store) Follow(ctx context.Context, tx pgx.Tx, run int64) error {
 	_, err := s.exec(ctx, tx, "follow", run)

@@ -2,8 +2,8 @@
 -- still counted as available. Reads the moving tables whole, and of job only those that run, are put off or parked.
 SELECT w.queue, w.state, sum(w.n)::bigint
 FROM (
-    SELECT split_part(r.line, '/', 1) AS queue, 'available' AS state, sum(cardinality(r.job_ids)) AS n
-    FROM pelton.job_ready r GROUP BY 1
+    SELECT split_part(r.line, '/', 1) AS queue, 'available' AS state, sum(r.n) AS n
+    FROM (SELECT r.line, sum(cardinality(r.job_ids)) AS n FROM pelton.job_ready r GROUP BY r.line) r GROUP BY 1
     UNION ALL
     SELECT coalesce(c.queue, j.queue), p.state, count(*)
     FROM (

@@ -1,0 +1,67 @@
+package deliver
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// A notice goes to the address it was given and nowhere else, and what comes back is bounded.
+func TestPostGoesNowhereElse(t *testing.T) {
+	t.Parallel()
+	reached := make(chan string, 10)
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { reached <- r.URL.Path }))
+	t.Cleanup(elsewhere.Close)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || string(body) != `{"a": 1}` || r.Header.Get("X-Own") != "x" || r.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s %q with %v: %v", r.Method, body, r.Header, err)
+		}
+		switch r.URL.Path {
+		case "/away":
+			http.Redirect(w, r, elsewhere.URL+"/secret", http.StatusFound)
+		case "/long":
+			w.WriteHeader(http.StatusInternalServerError)
+			for r.Context().Err() == nil {
+				if _, err := io.WriteString(w, strings.Repeat("x", 1000)); err != nil {
+					return
+				}
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	post := func(to string) error {
+		return Post(t.Context(), to, []byte(`{"a": 1}`), http.Header{"X-Own": {"x"}})
+	}
+	if err := post(server.URL + "/hook?token=secret"); err != nil {
+		t.Error(err)
+	}
+	if err := post(server.URL + "/away"); err == nil || !strings.Contains(err.Error(), "answered 302 Found") {
+		t.Errorf("a redirect: %v", err)
+	}
+	if err := post(server.URL + "/long"); err == nil || len(err.Error()) > 1200 || !strings.Contains(err.Error(), "answered 500") {
+		t.Errorf("a long answer: %v", err)
+	}
+	close(reached)
+	for path := range reached {
+		t.Errorf("the redirect led to %s", path)
+	}
+}
+
+func TestPostRefuses(t *testing.T) {
+	t.Parallel()
+	for to, says := range map[string]string{
+		"http://169.254.169.254/latest/meta-data?token=secret": "link-local", "http://[fe80::1%25lo]/?token=secret": "link-local",
+		"http://[::ffff:169.254.169.254]/?token=secret": "link-local", "http://[fd00:ec2::254]/?token=secret": "link-local",
+		"file:///etc/passwd?token=secret": "want a URL", "gopher://x/?token=secret": "want a URL", "/relative?token=secret": "want a URL", "http://?token=secret": "want a URL",
+	} {
+		err := Post(t.Context(), to, nil, nil)
+		var wrong *AddressError
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
+}

@@ -1,0 +1,263 @@
+package store
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river/rivertype"
+)
+
+const (
+	// leastPiece and largestPiece are how many jobs a piece of a search looks at.
+	leastPiece, largestPiece = 100, 50_000
+	// pieceTime is how long a piece should take where the search has all the time it needs.
+	pieceTime = 100 * time.Millisecond
+	// briefly is below what time a search counts as brief: it reads shortLine tickets of the line at most to find jobs that are available, others longLine. Jobs
+	// of a longer line are found among all jobs.
+	briefly             = 100 * time.Millisecond
+	shortLine, longLine = 300, 10_000
+)
+
+// pace is how fast a search goes on: in pieces that grow while they are quick, until its time is up.
+type pace struct {
+	began  time.Time
+	within time.Duration // 0: until the end
+	rows   int           // that the next piece looks at
+	start  time.Time     // of the piece
+}
+
+func newPace(page JobPage) *pace {
+	return &pace{began: time.Now(), within: page.Within, rows: max(leastPiece, page.Limit)}
+}
+
+func (p *pace) begin() { p.start = time.Now() }
+
+// next ends a piece: it tells by what factor the next one is to be larger, and whether the time is up.
+func (p *pace) next() (factor float64, over bool) {
+	each := pieceTime
+	if p.within > 0 {
+		each = p.within / 3
+	}
+	factor = min(8, max(0.25, float64(each)/float64(time.Since(p.start)+1)))
+	p.rows = min(max(int(float64(p.rows)*factor), leastPiece), largestPiece)
+	return factor, p.within > 0 && time.Since(p.began) >= p.within
+}
+
+// searchByID finds jobs in the order of their ids. A piece covers a span of ids that grows too, so that its plan has few partitions.
+func (s *Store) searchByID(ctx context.Context, db DB, filter JobFilter, page JobPage) (found FoundIDs, err error) {
+	low, high, err := s.jobBounds(ctx, db, filter, page)
+	if err != nil {
+		return found, err
+	}
+	end := low // the last id of the list
+	if !page.Descending {
+		end = max(low, high-1)
+	}
+	statement, order, last, args := "search_jobs", "ASC", "max", searchArgs(filter)
+	if page.Descending {
+		order, last = "DESC", "min"
+	}
+	if states := stateNames(filter.States); states != nil {
+		whole, err := s.searchesWhole(ctx, db, filter, page)
+		if err != nil {
+			return found, err
+		}
+		statement, args = "search_states", append(args, states, whole)
+	}
+	text := strings.NewReplacer("{order}", order, "{end}", last).Replace(s.sql.Get(statement))
+	span, pace := int64(24*time.Hour/time.Second)<<idBits, newPace(page)
+	for low < high {
+		from, to := max(low, high-span), high
+		if !page.Descending {
+			from, to = low, min(high, low+span)
+		}
+		var ids []int64
+		var last *int64
+		var looked int
+		pace.begin()
+		args[1], args[2], args[12] = from, to, pace.rows
+		if err := db.QueryRow(ctx, text, args...).Scan(&ids, &last, &looked); err != nil {
+			return found, err
+		}
+		found.IDs = append(found.IDs, ids...)
+		if len(found.IDs) >= page.Limit {
+			found.IDs = found.IDs[:page.Limit]
+			found.Reached = found.IDs[page.Limit-1]
+			found.Ended = found.Reached == end
+			return found, nil
+		}
+		switch whole := looked < pace.rows; {
+		case whole && page.Descending:
+			high = from
+		case whole:
+			low = to
+		case page.Descending:
+			high = *last
+		default:
+			low = *last + 1
+		}
+		if looked < pace.rows {
+			span = min(8*span, math.MaxInt64/16)
+		}
+		if _, over := pace.next(); over && low < high {
+			if found.Reached = high; !page.Descending {
+				found.Reached = low - 1
+			}
+			found.Stopped = &Position{ID: found.Reached}
+			return found, nil
+		}
+	}
+	found.Reached, found.Ended = end, true
+	return found, nil
+}
+
+// jobBounds are the ids to look at: low <= id < high.
+func (s *Store) jobBounds(ctx context.Context, db DB, filter JobFilter, page JobPage) (low, high int64, err error) {
+	if err := db.QueryRow(ctx, s.sql.Get("job_bounds"), pgx.QueryExecModeCacheDescribe).Scan(&low, &high); err != nil {
+		return 0, 0, err
+	}
+	high++
+	if len(filter.IDs) > 0 {
+		low, high = max(low, slices.Min(filter.IDs)), min(high, slices.Max(filter.IDs)+1)
+	}
+	if since := firstID(filter.Since); since != nil {
+		low = max(low, *since)
+	}
+	if until := firstID(filter.Until); until != nil {
+		high = min(high, *until)
+	}
+	switch {
+	case page.AfterID == 0:
+	case page.Descending:
+		high = min(high, page.AfterID)
+	default:
+		low = max(low, page.AfterID+1)
+	}
+	return low, high, nil
+}
+
+// searchesWhole tells whether jobs in the states asked for are looked for among all jobs, and not in the places that such jobs are in.
+func (s *Store) searchesWhole(ctx context.Context, db DB, filter JobFilter, page JobPage) (whole bool, err error) {
+	switch available := slices.Contains(filter.States, rivertype.JobStateAvailable); {
+	case len(filter.IDs) > 0:
+		return true, nil
+	case !available:
+		return false, nil
+	case slices.Contains(filter.States, rivertype.JobStateCompleted):
+		return true, nil
+	}
+	tickets := longLine
+	if page.Within > 0 && page.Within < briefly {
+		tickets = shortLine
+	}
+	err = db.QueryRow(ctx, s.sql.Get("line_is_long"), pgx.QueryExecModeCacheDescribe, int64(tickets)).Scan(&whole)
+	return whole, err
+}
+
+// searchArgs are the arguments of search_jobs; those of the piece are put in for each.
+func searchArgs(f JobFilter) []any {
+	return []any{
+		pgx.QueryExecModeCacheDescribe, nil, nil, nullIfNo(f.Kinds), nullIfNo(f.Queues), nullIfNo(f.Priorities), nullIfNo(f.TagsAny), nullIfNo(f.TagsAll),
+		nullIfEmpty(f.Args), nullIfEmpty(f.Text), nullIfEmpty(f.Metadata), nullIfNo(f.IDs), nil,
+	}
+}
+
+// firstWindow and largestWindow are how much time a piece of a search by the time of the end covers, and clockSkew is how far the clocks of executors, which their
+// runs' ends are by, are taken to differ from the database's. Ends beyond are found with the last piece.
+const (
+	firstWindow, leastWindow, largestWindow = time.Minute, 10 * time.Millisecond, 1000 * 24 * time.Hour
+	clockSkew                               = time.Hour
+)
+
+var farPast, farFuture = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// searchByEnd finds jobs that have ended, in the order of their ends, window by window.
+func (s *Store) searchByEnd(ctx context.Context, db DB, filter JobFilter, page JobPage) (found FoundIDs, err error) {
+	low, high, err := s.jobBounds(ctx, db, filter, JobPage{})
+	if err != nil {
+		return found, err
+	}
+	var now time.Time
+	if err := db.QueryRow(ctx, "SELECT clock_timestamp()", pgx.QueryExecModeCacheDescribe).Scan(&now); err != nil {
+		return found, err
+	}
+	first, last := TimeOfID(low).Add(-clockSkew), now.Add(clockSkew) // jobs end after they are made
+	at, order, sign := Position{ID: -1, Time: &farPast}, "ASC", ">"
+	if page.Descending {
+		at, order, sign = Position{ID: math.MaxInt64, Time: &farFuture}, "DESC", "<"
+	}
+	if page.AfterID != 0 && page.AfterTime != nil {
+		at = Position{ID: page.AfterID, Time: page.AfterTime}
+	}
+	text := strings.NewReplacer("{order}", order, "{sign}", sign).Replace(s.sql.Get("search_ended"))
+	window, pace := firstWindow, newPace(page)
+	for low < high {
+		from, to := windowAt(*at.Time, window, first, last, page.Descending)
+		if !from.Before(to) {
+			break
+		}
+		var ids []int64
+		var ended *time.Time
+		var id *int64
+		var looked int
+		pace.begin()
+		err := db.QueryRow(ctx, text, pgx.QueryExecModeCacheDescribe, from, to, *at.Time, at.ID, nullIfNo(filter.Kinds), nullIfNo(filter.Queues),
+			nullIfNo(filter.Priorities), nullIfNo(filter.TagsAny), nullIfNo(filter.TagsAll), nullIfEmpty(filter.Args), nullIfEmpty(filter.Metadata),
+			stateNames(filter.States), pace.rows, low, high).Scan(&ids, &ended, &id, &looked)
+		if err != nil {
+			return found, err
+		}
+		if found.IDs = append(found.IDs, ids...); len(found.IDs) >= page.Limit {
+			found.IDs = found.IDs[:page.Limit]
+			return found, nil
+		}
+		whole, begun := looked < pace.rows, *at.Time
+		switch {
+		case !whole:
+			at = Position{ID: *id, Time: ended}
+		case page.Descending:
+			at = Position{ID: -1, Time: &from} // what ended then was looked at
+		default:
+			at = Position{ID: -1, Time: &to}
+		}
+		factor, over := pace.next()
+		if !whole && begun.After(farPast) && begun.Before(farFuture) {
+			window = ended.Sub(begun).Abs() // has so many
+		}
+		window = min(max(time.Duration(factor*float64(window)), leastWindow), largestWindow)
+		if over && at.Time.After(farPast) && at.Time.Before(farFuture) {
+			found.Stopped = &at
+			return found, nil
+		}
+	}
+	found.Ended = true
+	return found, nil
+}
+
+// windowAt is the time from <= t < to that a piece covers which begins at a place. The first and the last piece cover all that lies beyond as well; what
+// is empty lies beyond the end.
+func windowAt(at time.Time, window time.Duration, first, last time.Time, descending bool) (from, to time.Time) {
+	if descending {
+		if from, to = at.Add(-window), at.Add(time.Microsecond); at.After(last) {
+			from, to = last.Add(-clockSkew-window), farFuture
+		}
+		if from.Before(first) {
+			from = farPast
+		}
+		if !at.After(farPast) {
+			to = farPast
+		}
+		return from, to
+	}
+	if from, to = at, at.Add(window); at.Before(first) {
+		from, to = farPast, first.Add(clockSkew+window)
+	}
+	if to.After(last) {
+		to = farFuture
+	}
+	return from, to
+}

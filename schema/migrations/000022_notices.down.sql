@@ -1,0 +1,1 @@
+DROP INDEX pelton.job_notice;
