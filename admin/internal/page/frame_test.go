@@ -167,6 +167,7 @@ func TestVeryManyQueues(t *testing.T) {
 	s.Exec(`INSERT INTO pelton.job_ready (priority, line, job_ids) SELECT 1, 'q' || i, ARRAY[i] FROM generate_series(1, 250) i`)
 	s.Exec(`INSERT INTO pelton.job_ready (priority, line, job_ids) VALUES (1, 'zebra', ARRAY[1001, 1002, 1003])`)
 	viewer := s.As("viewer")
+	pgtest.Eventually(t, pagetest.Patience, func() bool { return !strings.Contains(viewer.Get("/queues").Body, "Reading what waits") }, "the first reading")
 	a := viewer.Want(200, "/queues", `<a href="/jobs?queue=zebra">`, `data-label="Ready">3<`)
 	if n := strings.Count(a.Body, `data-label="Ready">1<`); n != 250 || strings.Contains(a.Body, "queue=other") {
 		t.Errorf("%d queues with a job", n)
