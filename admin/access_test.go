@@ -244,6 +244,24 @@ func TestSecurityHeaders(t *testing.T) {
 	}
 }
 
+// The cookie of a message is Secure where the session's is: also behind a proxy that speaks TLS.
+func TestCookieOfAMessage(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t)
+	store := newAccess(t, pool)
+	s := startServer(t, pool, admin.Config{Access: store, BehindProxy: true})
+	v := newVisitor(t)
+	token := newToken(t, store, access.NewToken{User: "admin", Role: access.Admin})
+	for proto, secure := range map[string]bool{"https": true, "http": false} {
+		r, _ := v.ask("POST", s.URL()+"/queues/pause", "queue=mail", "Content-Type", "application/x-www-form-urlencoded", "Authorization", "Bearer "+token,
+			"X-Forwarded-Proto", proto, "X-Forwarded-For", "192.0.2.1")
+		cookies := (&http.Response{Header: r.Header}).Cookies()
+		if r.StatusCode != http.StatusSeeOther || len(cookies) != 1 || cookies[0].Name != "pelton_flash" || cookies[0].Secure != secure {
+			t.Errorf("%s: %d %v", proto, r.StatusCode, cookies)
+		}
+	}
+}
+
 // certificate writes a new pair of files for 127.0.0.1, and returns their names and the certificate's number.
 func certificate(t *testing.T, dir string) (cert, key string, serial *big.Int) {
 	t.Helper()

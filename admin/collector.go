@@ -35,10 +35,10 @@ const (
 	countDead = 10_000
 	// sampleRuns is how many taken runs are looked up; of more, the queues are estimated.
 	sampleRuns = 10_000
-	// rest is how many times as long as a reading took it serves at least, of two parts, and restSeldom of two that change slowly: together they take at
-	// most a twentieth of one connection.
-	rest       = 50
-	restSeldom = 200
+	// rest is how many times as long as a reading took it serves at least, and restLong that of one which took longer than longReading, as of a line of a hundred thousand
+	// tickets: together they take at most a thirtieth of one connection.
+	rest, restLong = 50, 200
+	longReading    = 50 * time.Millisecond
 	// seldom is how many times as long as other readings those of what changes slowly are kept: a minute by default.
 	seldom = 12
 )
@@ -64,7 +64,6 @@ type collector struct {
 type part struct {
 	what string
 	keep time.Duration // how long it serves at least
-	rest int           // how many times as long as it took it serves at least
 	read func(ctx context.Context, to readings) error
 
 	until  time.Time
@@ -80,10 +79,10 @@ func newCollector(pool *pgxpool.Pool, config MetricsConfig) *collector {
 	}
 	c.keeper, _ = schema.NewKeeper(pool, config.Schema, schema.KeeperConfig{}) // the name was checked; a small pool goes without
 	c.parts = []*part{
-		{what: "the queue", keep: config.Keep, rest: rest, read: c.readQueue},
-		{what: "flows and schedules", keep: config.Keep, rest: rest, read: c.readHeads},
-		{what: "nodes of flows", keep: seldom * config.Keep, rest: restSeldom, read: c.readNodes},
-		{what: "sizes", keep: seldom * config.Keep, rest: restSeldom, read: c.readSizes},
+		{what: "the queue", keep: config.Keep, read: c.readQueue},
+		{what: "flows and schedules", keep: config.Keep, read: c.readHeads},
+		{what: "nodes of flows", keep: seldom * config.Keep, read: c.readNodes},
+		{what: "sizes", keep: seldom * config.Keep, read: c.readSizes},
 	}
 	return c
 }
@@ -144,7 +143,11 @@ func (c *collector) renew(p *part) {
 	if p.until.IsZero() {
 		took = 0 // the first one found caches and connections cold, which says little of the next ones
 	}
-	p.values, p.until = values, time.Now().Add(max(p.keep, time.Duration(p.rest)*took))
+	resting := rest * took
+	if took > longReading {
+		resting = restLong * took
+	}
+	p.values, p.until = values, time.Now().Add(max(p.keep, resting))
 }
 
 // lacksRight tells whether an error says that the role may not read something.

@@ -15,7 +15,7 @@
 // Counters and histograms are those of this process; sum them over processes. Gauges about the database are read when a scrape
 // asks, in short read-only transactions with a time limit: those of the queue, and of flows and schedules, are kept for at least 5 seconds and for
 // 50 times as long as the reading took, those of nodes and of sizes on disk for at least a minute and 200 times as long. So any number of
-// scrapers costs the database at most a twentieth of one connection. Every process
+// scrapers costs the database at most a thirtieth of one connection. Every process
 // that is scraped shows the same; take the maximum, not the sum. Lost jobs are counted in the background, since that reads
 // the whole history: once a minute, or less often where it takes long.
 //

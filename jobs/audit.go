@@ -3,8 +3,8 @@ package jobs
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -28,15 +28,28 @@ func (c *Client) Actor(ctx context.Context) string {
 
 type tokenKey struct{}
 
-// WithToken says which API token is used for what is done with this context. It is written into the audit table beside the actor.
-func WithToken(ctx context.Context, id int64, name string) context.Context {
-	return context.WithValue(ctx, tokenKey{}, fmt.Sprintf("\t%d\t%s", id, name))
+// token is an API token, as the audit names it.
+type token struct {
+	ID   int64  `json:"id"`
+	Name string `json:"name"`
 }
 
-// Audited is an actor as the SQL functions that write the audit table take it: with the context's API token behind, if there is one.
+// WithToken says which API token is used for what is done with this context. It is written into the audit table beside the actor.
+func WithToken(ctx context.Context, id int64, name string) context.Context {
+	return context.WithValue(ctx, tokenKey{}, &token{id, name})
+}
+
+// Audited is an actor as the SQL function acting takes it: JSON, with the context's API token, if there is one. So no actor's text can be taken for a token.
 func Audited(ctx context.Context, actor string) string {
-	token, _ := ctx.Value(tokenKey{}).(string)
-	return actor + token
+	by, _ := ctx.Value(tokenKey{}).(*token)
+	text, err := json.Marshal(struct {
+		Actor string `json:"actor"`
+		Token *token `json:"token,omitempty"`
+	}{actor, by})
+	if err != nil {
+		panic(err) // it is made of texts and a number
+	}
+	return string(text)
 }
 
 // AuditedActor is who asks, as Audited.

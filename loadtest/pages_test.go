@@ -1,6 +1,26 @@
 package loadtest
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
+
+// A round with viewers is compared with the rounds beside it, so that what grows by itself is not theirs; pieces of searches are no pages.
+func TestPagesReport(t *testing.T) {
+	t.Parallel()
+	second := func(server, postgres int) spentBy {
+		return spentBy{time.Duration(server) * time.Second, time.Duration(postgres) * time.Second}
+	}
+	load := loadOf([]spentBy{second(10, 10), second(20, 10), second(30, 10), second(40, 10)}, []spentBy{second(16, 12), second(27, 13), second(36, 20)}, 100*time.Second)
+	if want := (ViewersLoad{Rounds: 3, Alone: 35, Median: 5, Least: 3, Most: 11, Server: 1, Postgres: 3}); load != want {
+		t.Errorf("%+v, want %+v", load, want)
+	}
+	var r PagesReport
+	r.split([]PageTime{{Page: "/jobs?after&further", Median: 400}, {Page: "/jobs?kind", Median: 2}, {Page: "/", Median: 3}})
+	if len(r.Pieces) != 1 || r.Pieces[0].Median != 400 || len(r.Pages) != 2 || r.Pages[0].Page != "/" {
+		t.Errorf("%+v", r)
+	}
+}
 
 func TestKindOf(t *testing.T) {
 	t.Parallel()

@@ -192,42 +192,86 @@ func (v *visitor) liveLog(ctx context.Context, pool *pgxpool.Pool) (p50, most fl
 	return rounded(median(ages)), rounded(ages[len(ages)-1]), nil
 }
 
-// viewersLoad is what viewers of the overview add, in percent of one processor.
-func (s *server) viewersLoad(ctx context.Context, v *visitor, serving PageServer, config PagesConfig) (percent float64, err error) {
+// settleTime is how long after viewers come or go their load is not measured.
+const settleTime = 5 * time.Second
+
+// spentBy is the processor time of the two processes that answer.
+type spentBy struct{ server, postgres time.Duration }
+
+func (s spentBy) less(o spentBy) spentBy {
+	return spentBy{s.server - o.server, s.postgres - o.postgres}
+}
+
+// viewersLoad measures what viewers of the overview add: rounds without and with them by turns, the first and the last without.
+func (s *server) viewersLoad(ctx context.Context, v *visitor, serving PageServer, config PagesConfig) (ViewersLoad, error) {
 	overview, err := v.find(ctx, "/", livePattern)
 	if err != nil {
-		return 0, err
+		return ViewersLoad{}, err
 	}
 	path := "/live?part=" + url.QueryEscape(overview)
-	measure := func() (time.Duration, error) {
-		before, err := s.cpu(serving)
+	var alone, watched []spentBy
+	for len(alone) <= config.Rounds {
+		one, err := s.spentIn(ctx, serving, config.For)
 		if err != nil {
-			return 0, err
+			return ViewersLoad{}, err
 		}
-		if err := pause(ctx, config.For); err != nil {
-			return 0, err
+		if alone = append(alone, one); len(alone) > config.Rounds {
+			break
 		}
-		after, err := s.cpu(serving)
-		return after - before, err
+		watching, stop := context.WithCancel(ctx)
+		done := make(chan error, config.Viewers)
+		for range config.Viewers {
+			go func() { done <- v.watch(watching, path) }()
+		}
+		one, err = s.spentIn(ctx, serving, config.For)
+		stop()
+		for range config.Viewers {
+			err = errors.Join(err, <-done)
+		}
+		if err != nil {
+			return ViewersLoad{}, err
+		}
+		watched = append(watched, one)
 	}
-	if err := pause(ctx, 5*time.Second); err != nil { // what was looked at before is over
-		return 0, err
+	return loadOf(alone, watched, config.For), nil
+}
+
+// spentIn is what is spent in a round.
+func (s *server) spentIn(ctx context.Context, serving PageServer, round time.Duration) (spentBy, error) {
+	if err := pause(ctx, settleTime); err != nil {
+		return spentBy{}, err
 	}
-	alone, err := measure()
+	before, err := s.cpu(serving)
 	if err != nil {
-		return 0, err
+		return spentBy{}, err
 	}
-	watching, stop := context.WithCancel(ctx)
-	done := make(chan error, config.Viewers)
-	for range config.Viewers {
-		go func() { done <- v.watch(watching, path) }()
+	if err := pause(ctx, round); err != nil {
+		return spentBy{}, err
 	}
-	watched, err := measure()
-	stop()
-	for range config.Viewers {
-		err = errors.Join(err, <-done)
+	after, err := s.cpu(serving)
+	return after.less(before), err
+}
+
+// loadOf compares each round with viewers with those before and after it; there is one more without.
+func loadOf(alone, watched []spentBy, round time.Duration) ViewersLoad {
+	percent := func(d time.Duration) float64 { return float64(d) / float64(round) * 100 }
+	var without, both, server, postgres []float64
+	for _, a := range alone {
+		without = append(without, percent(a.server+a.postgres))
 	}
-	return rounded(float64(watched-alone) / float64(config.For) * 100), err
+	for i, w := range watched {
+		around := spentBy{(alone[i].server + alone[i+1].server) / 2, (alone[i].postgres + alone[i+1].postgres) / 2}
+		added := w.less(around)
+		server, postgres = append(server, percent(added.server)), append(postgres, percent(added.postgres))
+		both = append(both, percent(added.server+added.postgres))
+	}
+	for _, list := range [][]float64{without, both, server, postgres} {
+		slices.Sort(list)
+	}
+	return ViewersLoad{
+		Rounds: len(watched), Alone: rounded(median(without)), Median: rounded(median(both)), Least: rounded(both[0]), Most: rounded(both[len(both)-1]),
+		Server: rounded(median(server)), Postgres: rounded(median(postgres)),
+	}
 }
 
 // watch reads a live part until ctx ends.
@@ -247,12 +291,11 @@ func (v *visitor) watch(ctx context.Context, path string) error {
 	return err
 }
 
-// cpu is the processor time of PostgreSQL and of the process that serves.
-func (s *server) cpu(serving PageServer) (time.Duration, error) {
-	database, err := s.cluster.CPUTime()
-	if err != nil {
-		return 0, err
+// cpu is the processor time of the process that serves and of PostgreSQL so far.
+func (s *server) cpu(serving PageServer) (so spentBy, err error) {
+	if so.postgres, err = s.cluster.CPUTime(); err != nil {
+		return so, err
 	}
-	own, err := serving.CPU()
-	return database + own, err
+	so.server, err = serving.CPU()
+	return so, err
 }

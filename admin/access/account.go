@@ -24,7 +24,7 @@ func (s *Store) changePassword(ctx context.Context, name, old, password, address
 	if err != nil {
 		return "", err
 	}
-	user, err := s.credentials(ctx, name)
+	user, err := s.credentials(ctx, s.pool, name)
 	if err != nil {
 		return "", err
 	}
@@ -46,7 +46,7 @@ func (s *Store) changePassword(ctx context.Context, name, old, password, address
 		return "", err
 	}
 	err = s.changeUser(ctx, name, func(tx pgx.Tx, u lockedUser) error {
-		now, err := s.credentials(ctx, name)
+		now, err := s.credentials(ctx, tx, name)
 		if err != nil {
 			return err
 		}

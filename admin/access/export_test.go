@@ -12,6 +12,11 @@ func (s *Store) Cheap() *Store {
 	return s
 }
 
+// ChangePassword is changePassword.
+func (s *Store) ChangePassword(ctx context.Context, name, old, password, address string) (secret string, err error) {
+	return s.changePassword(ctx, name, old, password, address)
+}
+
 // Hashes is how many hashes of passwords a store has computed.
 func (s *Store) Hashes() int64 { return s.hasher.computed.Load() }
 

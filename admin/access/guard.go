@@ -150,7 +150,7 @@ const (
 )
 
 func (g *Guard) cookieName(r *http.Request, name string) string {
-	if g.secure(r) {
+	if g.Secure(r) {
 		return hostPrefix + name
 	}
 	return name
@@ -174,7 +174,7 @@ func (g *Guard) setCookie(w http.ResponseWriter, r *http.Request, name, value st
 		value, age = "", -1
 	}
 	http.SetCookie(w, &http.Cookie{
-		Name: g.cookieName(r, name), Value: value, Path: "/", MaxAge: age, Secure: g.secure(r), HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Name: g.cookieName(r, name), Value: value, Path: "/", MaxAge: age, Secure: g.Secure(r), HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	})
 }
 
@@ -265,7 +265,7 @@ func (g *Guard) CallbackOIDC(w http.ResponseWriter, r *http.Request) {
 		g.Deny(w, r, err)
 		return
 	}
-	http.Redirect(w, r, j.Next, http.StatusSeeOther)
+	http.Redirect(w, r, SafeNext(j.Next), http.StatusSeeOther) // without TLS a neighbour may have set the cookie
 }
 
 // unavailableError is a fault that is told to the log, not to the browser.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/peltonq/pelton/internal/sqlfile"
 )
 
 // ErrLogin says that a login failed. It never says why.
@@ -62,7 +64,7 @@ func (s *Store) Login(ctx context.Context, name, password, address string) (secr
 }
 
 func (s *Store) login(ctx context.Context, name, password, address string, keys []string, failures int) (secret string, err error) {
-	user, err := s.credentials(ctx, name)
+	user, err := s.credentials(ctx, s.pool, name)
 	if err != nil {
 		return "", &unjudgedError{err}
 	}
@@ -97,8 +99,8 @@ type credentials struct {
 }
 
 // credentials reads those of a name; none if there is no such user.
-func (s *Store) credentials(ctx context.Context, name string) (credentials, error) {
-	c, err := one[credentials](ctx, s, s.pool, "credentials", shownName(name))
+func (s *Store) credentials(ctx context.Context, db sqlfile.DB, name string) (credentials, error) {
+	c, err := one[credentials](ctx, s, db, "credentials", shownName(name))
 	if errors.Is(err, ErrNotFound) {
 		return credentials{}, nil
 	}

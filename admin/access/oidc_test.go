@@ -1,6 +1,9 @@
 package access_test
 
 import (
+	"bytes"
+	"context"
+	"encoding/base64"
 	"net/http"
 	"net/url"
 	"strings"
@@ -8,6 +11,7 @@ import (
 	"time"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/internal/pgtest"
 )
 
 func oidcSite(t *testing.T, p *provider) *site {
@@ -164,6 +168,63 @@ func TestOIDCAnswerOfAnother(t *testing.T) {
 	q.Set("iss", "https://other.example")
 	own = s.depart(victim, "/")
 	s.want(s.ask(victim, "GET", own+"&iss=https://other.example", nil), 403, "begun elsewhere")
+}
+
+// Of two first logins of somebody at once, one makes the user and both come in.
+func TestOIDCTwoFirstLogins(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	s := oidcSite(t, p)
+	p.vouch(map[string]any{"sub": "17", "preferred_username": "alice", "groups": []string{"everybody"}})
+	first, err := s.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Rollback(context.WithoutCancel(t.Context()))
+	if _, err := first.Exec(t.Context(), `INSERT INTO pelton.access_user (name, issuer, subject) VALUES ('alice', $1, '17')`, p.URL); err != nil {
+		t.Fatal(err)
+	}
+	came := make(chan answer, 1)
+	c := s.browser()
+	go func() { came <- s.travel(c, "/") }()
+	pgtest.Eventually(t, patience, func() bool {
+		var waiting bool
+		err := s.pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)`).Scan(&waiting)
+		return err == nil && waiting
+	}, "the second login to wait for the first")
+	if err := first.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.want(<-came, http.StatusSeeOther, "")
+	s.want(s.ask(c, "GET", "/see", nil), 200, "alice")
+}
+
+// Where a login was to lead is looked at once more on arrival: without TLS a neighbouring host can set the cookie that says it.
+func TestOIDCDoesNotLeadElsewhere(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	s := oidcSite(t, p)
+	p.vouch(map[string]any{"sub": "17", "preferred_username": "alice", "groups": []string{"everybody"}})
+	c := s.browser()
+	back := s.depart(c, "/see")
+	at, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := 0
+	for _, cookie := range c.Jar.Cookies(at) {
+		text, err := base64.RawURLEncoding.DecodeString(cookie.Value)
+		if err != nil || !bytes.Contains(text, []byte(`"/see"`)) {
+			continue
+		}
+		forged++
+		cookie.Path, cookie.Value = "/", base64.RawURLEncoding.EncodeToString(bytes.Replace(text, []byte(`"/see"`), []byte(`"//evil.example/"`), 1))
+		c.Jar.SetCookies(at, []*http.Cookie{cookie})
+	}
+	a := s.ask(c, "GET", back, nil)
+	if s.want(a, http.StatusSeeOther, ""); forged != 1 || a.Header.Get("Location") != "/" {
+		t.Errorf("%d cookies were forged, and the browser is sent to %q", forged, a.Header.Get("Location"))
+	}
 }
 
 func TestOIDCProviderIsAway(t *testing.T) {

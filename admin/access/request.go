@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// secure tells whether the browser's connection is TLS, as far as the server or the proxy before it knows.
-func (g *Guard) secure(r *http.Request) bool {
+// Secure tells whether the browser's connection is TLS, as far as the server or the proxy before it knows.
+func (g *Guard) Secure(r *http.Request) bool {
 	if r.TLS != nil {
 		return true
 	}

@@ -410,6 +410,23 @@ func TestSessions(t *testing.T) {
 	}
 }
 
+// A change of a password takes one connection at a time: as many as the pool has, at once, do not wait for each other's second.
+func TestChangeOfAPasswordTakesOneConnection(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t, func(c *pgxpool.Config) { c.MaxConns = 1 })
+	s, err := access.NewStore(pool, access.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Cheap()
+	addUser(t, s, "alice", everything(access.Viewer))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if secret, err := s.ChangePassword(ctx, "alice", password, "another horse", address); err != nil || secret == "" {
+		t.Errorf("the password was not changed: %v", err)
+	}
+}
+
 // A password that is changed while somebody logs in with the old one: that session does not begin.
 func TestLoginAgainstAChangeOfThePassword(t *testing.T) {
 	t.Parallel()

@@ -36,7 +36,22 @@ func isRefusal(err error) bool {
 // loginVouched begins a session of the user that a provider vouches for. The user is found by issuer and subject, never by name alone, since names
 // can be given anew; only a user that was added for OIDC and has never logged in is bound by name. One that is not there is made if groups give
 // it a role. Roles that groups gave before are replaced.
-func (s *Store) loginVouched(ctx context.Context, v vouched, address string) (secret string, err error) {
+func (s *Store) loginVouched(ctx context.Context, v vouched, address string) (string, error) {
+	secret, err := s.tryVouched(ctx, v, address)
+	if errors.Is(err, ErrExists) { // another first login has just made the user, so there is one now
+		secret, err = s.tryVouched(ctx, v, address)
+	}
+	if isRefusal(err) {
+		return "", errors.Join(err, s.noteFailure(ctx, v.name, address))
+	}
+	if err != nil {
+		return "", fmt.Errorf("login by OIDC: %w", err)
+	}
+	return secret, nil
+}
+
+// tryVouched is loginVouched once. ErrExists: a user of that name was made meanwhile.
+func (s *Store) tryVouched(ctx context.Context, v vouched, address string) (secret string, err error) {
 	err = s.tx(ctx, func(tx pgx.Tx) error {
 		u, err := s.vouchedUser(ctx, tx, v)
 		if err != nil {
@@ -57,13 +72,7 @@ func (s *Store) loginVouched(ctx context.Context, v vouched, address string) (se
 		}
 		return s.audit(ctx, tx, u.Name, "login", u.target(), nil, fields{"address": address, "by": "oidc"})
 	})
-	if isRefusal(err) {
-		return "", errors.Join(err, s.noteFailure(ctx, v.name, address))
-	}
-	if err != nil {
-		return "", fmt.Errorf("login by OIDC: %w", err)
-	}
-	return secret, nil
+	return secret, err
 }
 
 // vouchedUser finds and locks the user, or makes it.

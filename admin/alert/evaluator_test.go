@@ -249,7 +249,7 @@ func TestMuteRefuses(t *testing.T) {
 	if err := h.store.Unmute(t.Context(), "anna", "oldest_age", "x"); !errors.Is(err, alert.ErrNotFound) {
 		t.Errorf("what is not muted: %v", err)
 	}
-	if _, err := h.store.Test(t.Context(), h.queue, "ops"); !errors.Is(err, alert.ErrNotFound) {
+	if _, err := h.store.Test(t.Context(), "ann", h.queue, "ops"); !errors.Is(err, alert.ErrNotFound) {
 		t.Errorf("a channel that is not there: %v", err)
 	}
 }
@@ -296,6 +296,13 @@ func TestPublish(t *testing.T) {
 	must(t, err)
 	if status.Source != "" || len(status.Rules) != len(alert.Types()) {
 		t.Errorf("%+v", status)
+	}
+	var audit string
+	must(t, h.pool.QueryRow(t.Context(), `SELECT string_agg(concat_ws(' ', target, before->'rules'->0->>'name', '->', after->'rules'->0->>'name'), '; ' ORDER BY id)
+		FROM pelton.audit WHERE action = 'alert.publish'`).Scan(&audit))
+	want := fmt.Sprintf("%[1]s -> first; %[2]s first -> second; %[1]s second -> first; built in first -> %[3]s", first.Path, second.Path, status.Rules[0].Name)
+	if !strings.HasSuffix(audit, want) {
+		t.Errorf("the audit says %q, want %q", audit, want)
 	}
 }
 

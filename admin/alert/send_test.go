@@ -121,14 +121,20 @@ channels: {ops: {type: mail, to: [a@example.org, b@example.org], from: pelton@ex
 	h := newHouse(t, f)
 	h.evaluate()
 	h.sends(f, alert.Environment{}, time.Now)
-	if _, err := h.store.Test(t.Context(), h.queue, "opps"); err == nil || !strings.Contains(err.Error(), `did you mean "ops"?`) {
+	if _, err := h.store.Test(t.Context(), "ann", h.queue, "opps"); err == nil || !strings.Contains(err.Error(), `did you mean "ops"?`) {
 		t.Errorf("a channel that is not there: %v", err)
 	}
-	_, err := h.store.Test(t.Context(), h.queue, "ops")
+	_, err := h.store.Test(t.Context(), "ann", h.queue, "ops")
 	must(t, err)
 	text := <-got
 	if !containsAll(text, "a@example.org", "b@example.org", "Subject: [prod test] test: if you read this, the channel works", "severity  info") {
 		t.Errorf("the mail is\n%s", text)
+	}
+	var audited int
+	must(t, h.pool.QueryRow(t.Context(), `SELECT count(*) FROM pelton.audit a JOIN pelton.job j ON j.id = (a.after->>'job')::bigint AND j.kind = $1
+		WHERE a.action = 'alert.test' AND a.actor = 'ann' AND a.target = 'channel ops'`, alert.Kind).Scan(&audited))
+	if audited != 1 {
+		t.Errorf("%d entries of the audit tell of the test, want 1", audited)
 	}
 }
 
@@ -165,7 +171,7 @@ func TestChannelOfAnotherFile(t *testing.T) {
 	h := newHouse(t, f)
 	h.evaluate()
 	other := h.sends(parse(t, `{}`), alert.Environment{}, time.Now)
-	id, err := h.store.Test(t.Context(), h.queue, "pager")
+	id, err := h.store.Test(t.Context(), "ann", h.queue, "pager")
 	must(t, err)
 	pgtest.Eventually(t, patience, func() bool {
 		job, err := h.queue.JobGet(t.Context(), id)

@@ -265,7 +265,7 @@ func (s *Store) Mute(ctx context.Context, by string, m Mute) (Mute, error) {
 			return err
 		}
 		m = put[0].utc()
-		return s.audit(ctx, tx, by, "alert.mute", m.Rule+"/"+m.Subject, first(before), &m)
+		return s.audit(ctx, tx, by, "alert.mute", m.Rule+"/"+m.Subject, encode(first(before)), encode(&m))
 	})
 	return m, err
 }
@@ -281,12 +281,12 @@ func (s *Store) Unmute(ctx context.Context, by, rule, subject string) error {
 		if len(gone) == 0 {
 			return fmt.Errorf("mute of rule %s, subject %s: %w", rule, subject, ErrNotFound)
 		}
-		return s.audit(ctx, tx, by, "alert.unmute", rule+"/"+subject, &gone[0], nil)
+		return s.audit(ctx, tx, by, "alert.unmute", rule+"/"+subject, encode(&gone[0]), nil)
 	})
 }
 
-// Publish puts the rules of a file in force, for all processes, unless they are already; those of no file only if there are no
-// others. It tells whether it changed anything.
+// Publish puts the rules of a file, or those that are built in, in force for all processes, unless they are already. It tells whether it changed anything. The
+// audit has the rules that were in force and those that are, without the addresses of channels.
 func (s *Store) Publish(ctx context.Context, by string, f *File) (changed bool, err error) {
 	text, err := f.publish()
 	if err != nil {
@@ -305,16 +305,20 @@ func (s *Store) Publish(ctx context.Context, by string, f *File) (changed bool, 
 			source = &f.Path
 		}
 		changed = true
+		var before *string
+		if len(t.Rules) > 0 {
+			before = new(string(t.Rules))
+		}
 		if _, err := sqlfile.Exec(ctx, s.sql, tx, "publish", by, source, string(text)); err != nil {
 			return err
 		}
-		return s.audit(ctx, tx, by, "alert.publish", cmp.Or(f.Path, "built in"), nil, nil)
+		return s.audit(ctx, tx, by, "alert.publish", cmp.Or(f.Path, "built in"), before, new(string(text)))
 	})
 	return changed, err
 }
 
-// Test enqueues a notice to a channel. The error is [ErrNotFound] if no such channel is in force.
-func (s *Store) Test(ctx context.Context, queue *jobs.Client, channel string) (job int64, err error) {
+// Test enqueues a notice to a channel. By is who asks. The error is [ErrNotFound] if no such channel is in force.
+func (s *Store) Test(ctx context.Context, by string, queue *jobs.Client, channel string) (job int64, err error) {
 	err = s.tx(ctx, func(tx pgx.Tx) error {
 		t, p, err := s.published(ctx, tx, "turn")
 		if err != nil {
@@ -331,7 +335,7 @@ func (s *Store) Test(ctx context.Context, queue *jobs.Client, channel string) (j
 			return err
 		}
 		job = result.Job.ID
-		return nil
+		return s.audit(ctx, tx, by, "alert.test", "channel "+channel, nil, new(fmt.Sprintf(`{"job": %d}`, job)))
 	})
 	return job, err
 }
@@ -377,8 +381,8 @@ func (s *Store) tx(ctx context.Context, fn func(tx pgx.Tx) error) error {
 	})
 }
 
-func (s *Store) audit(ctx context.Context, db sqlfile.DB, by, action, target string, before, after *Mute) error {
-	_, err := sqlfile.Exec(ctx, s.sql, db, "audit", jobs.Audited(ctx, by), action, target, encode(before), encode(after))
+func (s *Store) audit(ctx context.Context, db sqlfile.DB, by, action, target string, before, after *string) error {
+	_, err := sqlfile.Exec(ctx, s.sql, db, "audit", jobs.Audited(ctx, by), action, target, before, after)
 	return err
 }
 

@@ -216,7 +216,7 @@ func (a *app) alertTest() *cobra.Command {
 		Use: "test CHANNEL", Short: "Send a notice to a channel, the way all notices go", Args: arguments(cobra.ExactArgs(1)),
 		RunE: brief(func(ctx context.Context, args []string) error {
 			return a.withAlerts(ctx, func(ctx context.Context, db database, store *alert.Store) error {
-				id, err := store.Test(ctx, db.client, args[0])
+				id, err := store.Test(ctx, osUser(), db.client, args[0])
 				if err != nil {
 					return err
 				}

@@ -33,10 +33,11 @@ func (a *app) pages() *cobra.Command {
 	f.IntVar(&c.LogBytes, "log-bytes", 0, "bytes of the long log (default 100000000)")
 	f.IntVar(&c.Reads, "reads", 0, "how often each page is read; the first two do not count (default 20)")
 	f.IntVar(&c.Viewers, "viewers", 0, "viewers of the overview (default 10)")
-	f.DurationVar(&c.For, "for", 0, "how long the viewers' load is measured (default 30s)")
+	f.IntVar(&c.Rounds, "rounds", 0, "rounds with viewers, each between two without (default 5)")
+	f.DurationVar(&c.For, "for", 0, "how long a round is measured (default 30s)")
 	c.Serve = a.servePages
 	cmd.RunE = a.measure(f, func(ctx context.Context, out io.Writer) (any, error) { return loadtest.Pages(ctx, c, out) },
-		"finished", "ready", "nodes", "log-bytes", "reads", "viewers", "for")
+		"finished", "ready", "nodes", "log-bytes", "reads", "viewers", "rounds", "for")
 	return cmd
 }
 

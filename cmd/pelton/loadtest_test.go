@@ -25,7 +25,7 @@ func TestLoadtestOfPages(t *testing.T) {
 	if !pgtest.FullSize() {
 		t.Skip("it takes half a minute of a quiet machine; `make scenarios` runs it")
 	}
-	p := launch(t, nil, "loadtest", "pages", "--finished", "7000", "--ready", "100", "--nodes", "40", "--log-bytes", "100000", "--reads", "3", "--for", "1s", "--json")
+	p := launch(t, nil, "loadtest", "pages", "--finished", "7000", "--ready", "100", "--nodes", "40", "--log-bytes", "100000", "--reads", "3", "--for", "1s", "--rounds", "2", "--json")
 	if code := p.exit(); code != exitOK {
 		t.Fatalf("exit code %d", code)
 	}
@@ -45,7 +45,7 @@ func TestLoadtestOfPages(t *testing.T) {
 			t.Errorf("%s was not visited: %q", kind, kinds)
 		}
 	}
-	if report.Finished != 7000 || report.LiveP50 <= 0 || report.LiveMax < report.LiveP50 || report.Viewers != 10 {
+	if report.Finished != 7000 || report.LiveP50 <= 0 || report.LiveMax < report.LiveP50 || report.Viewers != 10 || report.Load.Rounds != 2 {
 		t.Errorf("%+v", report)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -136,10 +138,14 @@ func TestStopIsSoft(t *testing.T) {
 	s := newShell(t)
 	w := s.launch("worker", "--queues", "default:1")
 	w.started()
-	running := s.command("echo begun; sleep 1; echo ended")
+	goesOn := filepath.Join(t.TempDir(), "goes on")
+	running := s.command("echo begun; until [ -e '" + goesOn + "' ]; do sleep 0.1; done; echo ended")
 	s.waitState(running, "running")
 	waiting := s.command("echo waits")
 	w.signal(syscall.SIGTERM)
+	if err := os.WriteFile(goesOn, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if code := w.exit(); code != exitOK {
 		t.Errorf("exit code is %d", code)
 	}

@@ -7,16 +7,18 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"mime"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"syscall"
 	"time"
 )
 
 const (
-	answerBytes = 1000     // of an answer that is no 2xx: they are in the error
+	answerBytes = 100      // of an answer that are in the error: enough for "no_such_channel", and too little to read pages by
 	headerBytes = 16 << 10 // of an answer
 )
 
@@ -47,8 +49,8 @@ func refuseLinkLocal(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// Post sends JSON to a URL, and wants an answer of 2xx. Redirects are not followed, and link-local addresses are refused. Errors name the server, and not the whole URL, which may be a secret: an
-// [*AddressError] if it is none.
+// Post sends JSON to a URL, and wants an answer of 2xx. Redirects are not followed, and link-local addresses are refused. Errors name the server, and not the whole URL,
+// which may be a secret; of another answer they tell the status, and the first 100 bytes of what a 4xx says in plain text or JSON. An [*AddressError] if it is no URL.
 func Post(ctx context.Context, to string, body []byte, header http.Header) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
@@ -78,6 +80,18 @@ func Post(ctx context.Context, to string, body []byte, header http.Header) error
 	if resp.StatusCode/100 == 2 {
 		return nil
 	}
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, answerBytes))
-	return fmt.Errorf("webhook %s answered %s: %s", where, resp.Status, bytes.TrimSpace(text))
+	return fmt.Errorf("webhook %s answered %s%s", where, resp.Status, said(resp))
+}
+
+// said is the beginning of what an answer says of a request that was wrong, for who set up the webhook; empty for any other answer.
+func said(resp *http.Response) string {
+	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil || resp.StatusCode/100 != 4 || kind != "text/plain" && kind != "application/json" {
+		return ""
+	}
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, answerBytes)) // what came before a fault is as good
+	if line := strings.Join(strings.Fields(strings.ToValidUTF8(string(text), "")), " "); line != "" {
+		return ": " + line
+	}
+	return ""
 }

@@ -37,10 +37,15 @@ func (s *step) failureTargets(ctx context.Context) []string {
 	return s.targets(ctx, s.l.options.Notify.Failure, s.l.graph.Opts.FailureEmails, s.l.graph.Opts.NotifyEmails)
 }
 
-// targets are those that the run names, and those of the flow's lists, whose parameters are resolved. One that cannot be is left as it is: the
-// job that is to tell it fails, and shows it.
+// targets are those that the run names, and those of the flow's lists. One that cannot be resolved is left as it is: the job that is to tell it fails, and shows it.
 func (s *step) targets(ctx context.Context, own []string, lists ...[]string) []string {
-	all := slices.Clone(own)
+	return append(slices.Clone(own), s.l.listed(func(text string, err error) {
+		s.e.c.log.WarnContext(ctx, "whom a flow wants told cannot be resolved", "run", s.l.run.ID, "address", text, "error", err)
+	}, lists...)...)
+}
+
+// listed are the targets of the flow's lists, whose parameters are resolved. Those that cannot be are left as they are, and wrong is told.
+func (l *loaded) listed(wrong func(text string, err error), lists ...[]string) (all []string) {
 	var scopes param.Scopes
 	for _, text := range slices.Concat(lists...) {
 		if !strings.Contains(text, "$") {
@@ -48,11 +53,11 @@ func (s *step) targets(ctx context.Context, own []string, lists ...[]string) []s
 			continue
 		}
 		if scopes == nil {
-			scopes = s.l.scopesOfFlow()
+			scopes = l.scopesOfFlow()
 		}
 		resolved, err := param.ResolveText(scopes, "list of e-mail addresses", text)
 		if err != nil {
-			s.e.c.log.WarnContext(ctx, "whom a flow wants told cannot be resolved", "run", s.l.run.ID, "address", text, "error", err)
+			wrong(text, err)
 			resolved = text
 		}
 		all = append(all, draft.SplitList(resolved)...)

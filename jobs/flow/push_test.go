@@ -33,6 +33,13 @@ func TestPushAndItsAuditAreOne(t *testing.T) {
 	if versions != 1 || rows != 1 {
 		t.Errorf("%d versions and %d audit rows, want one of each", versions, rows)
 	}
+	_, err = h.pool.Exec(t.Context(), `DROP TRIGGER refuse ON pelton.flow_version`)
+	must(t, err)
+	h.push(yaml(t, chain))
+	var pushes string
+	must(t, h.pool.QueryRow(t.Context(), `SELECT string_agg(concat_ws(' ', coalesce(before->>'version', 'none'), '->', after->>'version'), ', ' ORDER BY id)
+		FROM pelton.audit WHERE action = 'flow.push'`).Scan(&pushes))
+	equal(t, "pushes in the audit", pushes, "none -> 1, 1 -> 2")
 }
 
 // A file that cannot be read is one fault among the others, and keeps the upload from being stored.

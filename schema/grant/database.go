@@ -56,7 +56,7 @@ func Check(ctx context.Context, db sqlfile.DB, name, user string, roles []Role, 
 // held is a right that a role has, on what.
 type held struct {
 	Object, Privilege, Column string
-	Kind                      string // SCHEMA, SEQUENCE, FUNCTION-less: TABLE
+	Kind                      string // SCHEMA, SEQUENCE or TABLE, which is a view too
 }
 
 // Surplus are the statements that take from a role of the database what it was given in the schema and these roles do not need: also rights

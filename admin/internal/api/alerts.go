@@ -103,6 +103,6 @@ type ChannelName struct {
 }
 
 func (s *server) alertsTest(ctx context.Context, in *struct{ Body ChannelName }) (*answer[document.AlertTested], error) {
-	id, err := s.Alerts.Test(ctx, s.Jobs, in.Body.Channel)
+	id, err := s.Alerts.Test(ctx, by(ctx), s.Jobs, in.Body.Channel)
 	return answered(document.AlertTested{JobID: id, Channel: in.Body.Channel, State: string(rivertype.JobStateAvailable)}, err)
 }

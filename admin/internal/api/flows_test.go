@@ -96,7 +96,8 @@ func TestFlowsFromPushToKill(t *testing.T) {
 	}
 	for _, path := range []string{at + "/graph", "/api/v1/projects/sales/flows/etl/graph?version=1"} {
 		r := s.ask(s.tokens[access.Viewer], "GET", path, nil)
-		if r.status != http.StatusOK || r.header.Get("Content-Type") != "image/svg+xml" || !bytes.Contains(r.body, []byte("<svg")) {
+		if r.status != http.StatusOK || r.header.Get("Content-Type") != "image/svg+xml" || !bytes.Contains(r.body, []byte("<svg")) ||
+			r.header.Get("Content-Security-Policy") != "default-src 'none'" {
 			t.Errorf("%s: %d %s", path, r.status, r.header)
 		}
 	}
@@ -365,6 +366,14 @@ func TestOperatorsRunWhatWasPushed(t *testing.T) {
 	for _, name := range []string{"command", "command.1", "env.PATH", "env.LD_PRELOAD", "working.dir", "jvm.args", "main.args", "classpath", "java.class"} {
 		for _, options := range []map[string]any{{"params": map[string]string{name: "x"}}, {"node_params": map[string]any{"first": map[string]string{name: "x"}}}} {
 			s.problemOf(s.ask(operator, "POST", at, map[string]any{"options": options}), 403, "forbidden", name)
+		}
+	}
+	// Nor do they say where the server sends to.
+	for _, list := range []string{"success", "failure", "first_failure"} {
+		options := map[string]any{"notify": map[string]any{list: []string{"http://169.254.169.254/"}}}
+		s.problemOf(s.ask(operator, "POST", at, map[string]any{"options": options}), 403, "forbidden", "notices would go to http://169.254.169.254/, whom the flow does not name")
+		if r := s.ask(admin, "POST", at, map[string]any{"options": options}); r.status != http.StatusCreated {
+			t.Errorf("%v: %d %s", options, r.status, r.body)
 		}
 	}
 	for who, options := range map[string]map[string]any{

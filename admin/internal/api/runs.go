@@ -69,12 +69,16 @@ func (s *server) runsStart(ctx context.Context, in *runsStartInput) (*onceAnswer
 	if err := access.Check(ctx, access.Operator, in.Project); err != nil {
 		return nil, err
 	}
-	if names := in.Body.Options.Reprograms(); len(names) > 0 {
+	p := flow.RunParams{Project: in.Project, Flow: in.Flow, Version: in.Body.Version, Options: in.Body.Options}
+	beyond, err := s.Flows.Beyond(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if beyond != "" {
 		if err := access.Check(ctx, access.Admin, in.Project); err != nil {
-			return nil, fmt.Errorf("%s would change which programs run, which is for who may push the project: %w", joined(names), err)
+			return nil, fmt.Errorf("%s, which is for who may push the project: %w", beyond, err)
 		}
 	}
-	p := flow.RunParams{Project: in.Project, Flow: in.Flow, Version: in.Body.Version, Options: in.Body.Options}
 	out, err := doOnce(ctx, s, in.Key, []any{"runs-start", in.Project, in.Flow, in.Body}, func(ctx context.Context, tx pgx.Tx) (StartedRun, error) {
 		run, err := s.Flows.RunTx(ctx, tx, p)
 		return StartedRun{run}, err

@@ -176,7 +176,7 @@ func mutedText(rule, subject string) string {
 }
 
 func (p *Page) testChannel(w http.ResponseWriter, r *http.Request) error {
-	job, err := p.config.Alerts.Test(r.Context(), p.config.Jobs, r.PostFormValue("channel"))
+	job, err := p.config.Alerts.Test(r.Context(), actor(r.Context()).Name, p.config.Jobs, r.PostFormValue("channel"))
 	if err != nil {
 		return told(err)
 	}

@@ -14,3 +14,11 @@ func Patterns() []string {
 	defer p.Close()
 	return p.Routes()
 }
+
+// RoomPaths are where the navigation leads.
+func RoomPaths() (paths []string) {
+	for _, r := range rooms {
+		paths = append(paths, r.Path)
+	}
+	return paths
+}

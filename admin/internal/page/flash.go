@@ -23,7 +23,7 @@ func (p *Page) done(w http.ResponseWriter, r *http.Request, to, format string, a
 	}
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // a message, no secret; without TLS it is needed too
 		Name: flashCookie, Value: base64.RawURLEncoding.EncodeToString([]byte(text)), Path: "/", MaxAge: 60, HttpOnly: true,
-		SameSite: http.SameSiteLaxMode, Secure: r.TLS != nil,
+		SameSite: http.SameSiteLaxMode, Secure: p.config.Guard.Secure(r),
 	})
 	http.Redirect(w, r, access.SafeNext(to), http.StatusSeeOther)
 	return nil
@@ -38,12 +38,12 @@ func back(r *http.Request, otherwise string) string {
 }
 
 // flash takes the message of the last form.
-func flash(w http.ResponseWriter, r *http.Request) string {
+func (p *Page) flash(w http.ResponseWriter, r *http.Request) string {
 	cookie, err := r.Cookie(flashCookie)
 	if err != nil {
 		return ""
 	}
-	http.SetCookie(w, &http.Cookie{Name: flashCookie, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: r.TLS != nil})
+	http.SetCookie(w, &http.Cookie{Name: flashCookie, Path: "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: p.config.Guard.Secure(r)})
 	text, err := base64.RawURLEncoding.DecodeString(cookie.Value)
 	if err != nil {
 		return ""

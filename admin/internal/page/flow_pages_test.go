@@ -151,6 +151,21 @@ func zipped(t *testing.T, files ...string) []byte {
 	return out.Bytes()
 }
 
+// bomb makes a small zip whose one file says that it unpacks to 2 GiB.
+func bomb(t *testing.T) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	z := zip.NewWriter(&out)
+	w, err := z.CreateRaw(&zip.FileHeader{Name: "zeros", Method: zip.Deflate, UncompressedSize64: 2 << 30, CompressedSize64: 2})
+	if err == nil {
+		_, err = w.Write([]byte{3, 0}) // the shortest end of what was packed
+	}
+	if err = errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
 // upload sends a zip by a form; project is in the form unless it is "".
 func upload(t *testing.T, v *pagetest.Visitor, path, project string, data []byte) pagetest.Answer {
 	t.Helper()
@@ -200,6 +215,7 @@ func TestUploadOfAProject(t *testing.T) {
 	}{
 		"faults":        {upload(t, admin, "/flows/push", "bad", zipped(t, "p.project", projectFile, "f.flow", "nodes:\n  - {name: <b>, type: nowhere}\n")), 422, "nowhere"},
 		"traversal":     {upload(t, admin, "/flows/push", "bad", zipped(t, "p.project", projectFile, "../../etc/x.flow", flowFile)), 422, "../../etc/x.flow"},
+		"a bomb":        {upload(t, admin, "/flows/push", "bad", bomb(t)), 422, "zeros: has 2147483648 bytes, at most 1073741824 are allowed"},
 		"no zip":        {upload(t, admin, "/flows/push", "bad", []byte("hello")), 400, "not a zip"},
 		"a bad name":    {upload(t, admin, "/flows/push", "../x", good), 400, "project name"},
 		"no name":       {upload(t, admin, "/flows/push", "", good), 400, "name before the file"},
@@ -332,6 +348,8 @@ func TestRunForm(t *testing.T) {
 	}
 	checked := url.Values{"check": {"1"}}
 	maps.Copy(checked, good)
+	v.WantPost(403, "/flows/etl/nightly/run", checked, "notices would go to a@example.com, https://hooks.example.com/x, whom the flow does not name")
+	v = h.As("admin")
 	v.WantPost(200, "/flows/etl/nightly/run", checked, "Nothing is wrong with it")
 	if n := count(); n != 0 {
 		t.Fatalf("%d runs were started", n)

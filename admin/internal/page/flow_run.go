@@ -32,11 +32,6 @@ func (p *Page) runFlow(w http.ResponseWriter, r *http.Request) error {
 	f := &data.Form
 	f.Open = true
 	options := f.parse(r)
-	if names := options.Reprograms(); len(names) > 0 {
-		if err := access.Check(ctx, access.Admin, project); err != nil {
-			return fmt.Errorf("%s would change which programs run, which is for who may push the project: %w", strings.Join(names, ", "), err)
-		}
-	}
 	wanted := flow.RunParams{Project: project, Flow: data.Flow, Options: options}
 	if r.PostFormValue("version") != "" {
 		wanted.Version = data.Version.No
@@ -52,6 +47,9 @@ func (p *Page) runFlow(w http.ResponseWriter, r *http.Request) error {
 	}
 	if len(f.Faults) > 0 {
 		return p.renderStatus(w, r, http.StatusUnprocessableEntity, "flow", data.Flow, data)
+	}
+	if err := p.checkBeyond(ctx, wanted); err != nil {
+		return err
 	}
 	if r.PostFormValue("check") != "" {
 		f.Said = "Nothing is wrong with it. Nothing was started."
@@ -80,6 +78,21 @@ func (p *Page) runFlow(w http.ResponseWriter, r *http.Request) error {
 		return p.done(w, r, runPath(run), "Run %d was started by the first press of the button; the second one started nothing.", run)
 	}
 	return p.done(w, r, runPath(run), "Started run %d.", run)
+}
+
+// checkBeyond refuses a run to those who may start it but not push its project, and ask for more than was pushed.
+func (p *Page) checkBeyond(ctx context.Context, wanted flow.RunParams) error {
+	beyond, err := p.config.Flows.Beyond(ctx, wanted)
+	if err != nil {
+		return flowFault(err)
+	}
+	if beyond == "" {
+		return nil
+	}
+	if err := access.Check(ctx, access.Admin, wanted.Project); err != nil {
+		return fmt.Errorf("%s, which is for who may push the project: %w", beyond, err)
+	}
+	return nil
 }
 
 // startRun starts a run, once under a key.

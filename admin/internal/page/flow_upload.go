@@ -20,6 +20,9 @@ const uploadTime = 10 * time.Minute
 // upload adds a route that takes a file: the handler reads the body itself.
 func (p *Page) upload(path string, need need, h handler) {
 	p.handle("POST "+path, need, func(w http.ResponseWriter, r *http.Request) error {
+		if r.ContentLength > upload.Most+formBytes { // refused before it is read
+			return uploadFault(upload.ErrTooLarge)
+		}
 		leave, err := p.uploads.Enter(actor(r.Context()).Name)
 		if err != nil {
 			return &inputError{http.StatusServiceUnavailable, err.Error()}

@@ -71,7 +71,7 @@ func (p *Page) render(w http.ResponseWriter, r *http.Request, name, title string
 func (p *Page) renderStatus(w http.ResponseWriter, r *http.Request, status int, name, title string, data any) error {
 	a := actor(r.Context())
 	v := view{Title: title, Actor: &a, Path: r.URL.RequestURI(), Nav: p.navigation(a, r.URL.Path), Data: data}
-	v.Flash = flash(w, r)
+	v.Flash = p.flash(w, r)
 	return write(w, status, name, v)
 }
 

@@ -85,7 +85,10 @@ func (p *Page) handle(pattern string, need need, h handler) {
 }
 
 func parseForm(r *http.Request) error {
-	err := r.ParseMultipartForm(formBytes)
+	err := r.ParseForm() // first: of a form that is not multipart, ParseMultipartForm keeps its faults to itself
+	if err == nil {
+		err = r.ParseMultipartForm(formBytes)
+	}
 	if errors.Is(err, http.ErrNotMultipart) {
 		err = nil // parsed all the same
 	}

@@ -70,6 +70,14 @@ func scheduleFormOf(e *periodic.Entry) scheduleForm {
 // Value is that of a field.
 func (f *scheduleForm) Value(name string) string { return f.Values.Get(name) }
 
+// Leave is where to go without storing anything.
+func (f *scheduleForm) Leave() string {
+	if f.Old == "" {
+		return "/schedules"
+	}
+	return schedulePath(f.Old)
+}
+
 // Is tells whether a field has a value, for choices.
 func (f *scheduleForm) Is(name, value string) bool { return f.Values.Get(name) == value }
 

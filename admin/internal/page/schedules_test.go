@@ -205,6 +205,10 @@ func TestScheduleForm(t *testing.T) {
 	etl.WantPost(403, "/schedule", change("do", "save"))
 	admin.WantPost(303, "/schedule", change("do", "save"), "Schedule night: created")
 	admin.WantPost(409, "/schedule", change("do", "save"), "the name &#34;night&#34; is taken")
+	// Leaving the form leads back, also where the name has a slash.
+	put(t, s, nightly("sales/etl"))
+	admin.Want(200, "/schedules/sales%2Fetl/edit", `<a href="/schedules/sales%2Fetl">Cancel</a>`)
+	admin.Want(200, "/schedule/new", `<a href="/schedules">Cancel</a>`)
 	e, err := s.Schedules.Get(t.Context(), "night")
 	if err != nil || e.Missed.String() != "all:3" || e.DSTOverlap.String() != "both" || len(e.Job.Tags) != 2 || strings.ReplaceAll(string(e.Job.Args), " ", "") != `{"n":1}` || e.Description != strings.TrimSpace(evil) {
 		t.Fatalf("%+v, %v", e, err)

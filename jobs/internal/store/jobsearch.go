@@ -229,6 +229,11 @@ func (s *Store) searchByEnd(ctx context.Context, db DB, filter JobFilter, page J
 			window = ended.Sub(begun).Abs() // has so many
 		}
 		window = min(max(time.Duration(factor*float64(window)), leastWindow), largestWindow)
+		if looked == 0 {
+			if window, err = s.gapAt(ctx, db, *at.Time, order, sign); err != nil {
+				return found, err
+			}
+		}
 		if over && at.Time.After(farPast) && at.Time.Before(farFuture) {
 			found.Stopped = &at
 			return found, nil
@@ -236,6 +241,16 @@ func (s *Store) searchByEnd(ctx context.Context, db DB, filter JobFilter, page J
 	}
 	found.Ended = true
 	return found, nil
+}
+
+// gapAt is how much time passes from a place on in which probably nothing ended, and some more: by the ids of the jobs that ran.
+func (s *Store) gapAt(ctx context.Context, db DB, at time.Time, order, sign string) (time.Duration, error) {
+	var id *int64
+	text := strings.NewReplacer("{order}", order, "{sign}", sign).Replace(s.sql.Get("next_end"))
+	if err := db.QueryRow(ctx, text, pgx.QueryExecModeCacheDescribe, *firstID(&at)).Scan(&id); err != nil || id == nil {
+		return largestWindow, err
+	}
+	return min(TimeOfID(*id).Sub(at).Abs()+firstWindow, largestWindow), nil
 }
 
 // windowAt is the time from <= t < to that a piece covers which begins at a place. The first and the last piece cover all that lies beyond as well; what

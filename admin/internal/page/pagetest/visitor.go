@@ -106,6 +106,29 @@ func (v *Visitor) request(ctx context.Context, method, path, body string, header
 	return r
 }
 
+// Stuck sends the beginning of a form, whose rest never comes, and returns what it is answered. length is what it says that the form has, in bytes.
+func (v *Visitor) Stuck(path string, length int64) (Answer, error) {
+	ctx, cancel := context.WithTimeout(v.t.Context(), 2*Patience)
+	defer cancel()
+	r := v.request(ctx, http.MethodPost, path, "", "Content-Type", "application/x-www-form-urlencoded", "Sec-Fetch-Site", "same-origin")
+	r.Body, r.ContentLength = io.NopCloser(io.MultiReader(strings.NewReader("x="), until{ctx})), length
+	response, err := v.Client.Do(r)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer response.Body.Close() //nolint:errcheck // only read
+	text, err := io.ReadAll(response.Body)
+	return Answer{response.StatusCode, response.Header, string(text)}, err
+}
+
+// until gives nothing to read until its context ends.
+type until struct{ ctx context.Context } //nolint:containedctx // it is one request's
+
+func (u until) Read([]byte) (int, error) {
+	<-u.ctx.Done()
+	return 0, u.ctx.Err()
+}
+
 // Want gets a page that must have a status and hold texts.
 func (v *Visitor) Want(status int, path string, texts ...string) Answer {
 	v.t.Helper()

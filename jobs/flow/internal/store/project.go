@@ -85,7 +85,11 @@ func (s *Store) Push(ctx context.Context, p Push) (v Version, err error) {
 		if err := s.insertFlows(ctx, tx, v.ID, p.Graphs.Flows); err != nil {
 			return err
 		}
-		if err := s.Audit(ctx, tx, p.Audited, "flow.push", "project "+p.Project, nil, map[string]any{"version": v.No}); err != nil || p.Then == nil {
+		var before any
+		if v.No > 1 {
+			before = map[string]any{"version": v.No - 1}
+		}
+		if err := s.Audit(ctx, tx, p.Audited, "flow.push", "project "+p.Project, before, map[string]any{"version": v.No}); err != nil || p.Then == nil {
 			return err
 		}
 		return p.Then(ctx, tx, v)

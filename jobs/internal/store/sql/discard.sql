@@ -1,2 +1,2 @@
 -- Removes a dead letter. Locks it.
-SELECT pelton.discard($1, $2)
+SELECT pelton.discard($1, pelton.acting($2))

@@ -1,2 +1,2 @@
 -- Pauses a queue. Locks its row.
-SELECT pelton.pause_queue($1, $2)
+SELECT pelton.pause_queue($1, pelton.acting($2))

@@ -1,6 +1,6 @@
 -- Makes new jobs of the oldest dead letters that match; NULL parameters filter nothing. Letters that somebody holds are skipped,
 -- and so are those of flows' nodes, which only their runs run again.
-SELECT d.job_id, pelton.redrive(d.job_id, $7)
+SELECT d.job_id, pelton.redrive(d.job_id, pelton.acting($7))
 FROM (SELECT d.job_id FROM pelton.job_dead d
     WHERE ($1::bigint[] IS NULL OR d.job_id = ANY ($1)) AND ($2::text[] IS NULL OR d.kind = ANY ($2))
         AND ($3::text[] IS NULL OR d.queue = ANY ($3)) AND ($4::text IS NULL OR d.reason = $4)

@@ -1,2 +1,2 @@
 -- Resumes a queue. Locks its row; for '*' every paused queue's.
-SELECT pelton.resume_queue($1, $2)
+SELECT pelton.resume_queue($1, pelton.acting($2))

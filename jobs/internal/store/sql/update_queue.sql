@@ -6,4 +6,4 @@ WITH old AS (
     ON CONFLICT (name) DO UPDATE SET metadata = excluded.metadata, updated_at = clock_timestamp()
     RETURNING q.metadata
 )
-SELECT pelton.record_audit($3, 'queue.update', $1, (SELECT o.metadata FROM old o), f.metadata) FROM fresh f
+SELECT pelton.record_audit(pelton.acting($3), 'queue.update', $1, (SELECT o.metadata FROM old o), f.metadata) FROM fresh f
