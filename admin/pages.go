@@ -11,6 +11,7 @@ import (
 
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/internal/api"
+	"github.com/peltonq/pelton/admin/internal/look"
 	"github.com/peltonq/pelton/admin/internal/page"
 	"github.com/peltonq/pelton/jobs/flow/secret"
 	"github.com/peltonq/pelton/schema"
@@ -60,10 +61,11 @@ func (s *Server) routes(own bool) http.Handler {
 
 // routePrivate adds what is for actors only.
 func (s *Server) routePrivate(mux *http.ServeMux) {
-	c := s.config
+	c, reads := s.config, look.NewSlots()
 	secrets := cmp.Or(c.Secrets, secret.NewClient(c.Pages, c.Jobs, nil))
 	s.api = api.Mount(mux, api.Config{
 		Pool: c.Pages, Access: c.Access, Guard: s.guard, Jobs: c.Jobs, Flows: c.Flows, Schedules: c.Schedules, Secrets: secrets, Alerts: s.alerts, Logger: c.Logger,
+		Reads: reads,
 	})
 	mux.HandleFunc("GET /whoami", func(w http.ResponseWriter, r *http.Request) {
 		actor, _ := access.FromContext(r.Context())
@@ -71,7 +73,7 @@ func (s *Server) routePrivate(mux *http.ServeMux) {
 	})
 	s.page = page.Mount(mux, page.Config{
 		Pool: c.Pages, Schema: s.schemaName(), Jobs: c.Jobs, Flows: c.Flows, Schedules: c.Schedules, Secrets: secrets, Alerts: s.alerts,
-		Access: c.Access, Guard: s.guard, Gauges: c.Metrics.queueGauges, Logger: c.Logger,
+		Access: c.Access, Guard: s.guard, Gauges: c.Metrics.queueGauges, Logger: c.Logger, Reads: reads,
 	})
 }
 

@@ -21,19 +21,36 @@ type Size struct {
 
 // Sizes lists the runs of a job that have a log, in order, with one entry per stream. A job may have run very often: see SizesBefore.
 func Sizes(ctx context.Context, db DB, schema string, jobID int64) ([]Size, error) {
-	return sizes(ctx, db, schema, "runs", jobID)
+	sizes, err := SizesOf(ctx, db, schema, []int64{jobID})
+	return sizes[jobID], err
+}
+
+// SizesOf is Sizes of several jobs, in one statement. Jobs without a log are left out.
+func SizesOf(ctx context.Context, db DB, schema string, jobIDs []int64) (map[int64][]Size, error) {
+	lows := make([]int64, len(jobIDs))
+	for i, id := range jobIDs {
+		lows[i] = secondOf(id) - 1
+	}
+	found, err := db.Query(ctx, statements(schema).Get("runs"), pgx.QueryExecModeCacheDescribe, jobIDs, lows)
+	if err != nil {
+		return nil, fmt.Errorf("sizes of the logs of %d jobs: %w", len(jobIDs), err)
+	}
+	sizes := map[int64][]Size{}
+	var job int64
+	var s Size
+	_, err = pgx.ForEachRow(found, []any{&job, &s.Run, &s.Stream, &s.Chunks, &s.Stored, &s.Printed, &s.First, &s.Last}, func() error {
+		sizes[job] = append(sizes[job], s)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sizes of the logs of %d jobs: %w", len(jobIDs), err)
+	}
+	return sizes, nil
 }
 
 // SizesBefore is Sizes of the newest runs alone, and in the other order: of at most so many that have a log and a smaller number than before.
 func SizesBefore(ctx context.Context, db DB, schema string, jobID, before int64, runs int) ([]Size, error) {
-	return sizes(ctx, db, schema, "sizes", jobID, before, runs)
-}
-
-// AnyRun is before the number of no run.
-const AnyRun = math.MaxInt64
-
-func sizes(ctx context.Context, db DB, schema, statement string, jobID int64, args ...any) ([]Size, error) {
-	found, err := db.Query(ctx, statements(schema).Get(statement), append([]any{pgx.QueryExecModeCacheDescribe, jobID, secondOf(jobID) - 1}, args...)...)
+	found, err := db.Query(ctx, statements(schema).Get("sizes"), pgx.QueryExecModeCacheDescribe, jobID, secondOf(jobID)-1, before, runs)
 	if err != nil {
 		return nil, fmt.Errorf("sizes of the logs of job %d: %w", jobID, err)
 	}
@@ -46,6 +63,9 @@ func sizes(ctx context.Context, db DB, schema, statement string, jobID int64, ar
 	}
 	return list, nil
 }
+
+// AnyRun is before the number of no run.
+const AnyRun = math.MaxInt64
 
 // Ended tells whether nothing more can come from a run of a job: it has ended, or will not begin since its job has ended or is gone. Follow asks for it.
 func Ended(ctx context.Context, db DB, schema string, jobID int64, run int) (bool, error) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/alert"
+	"github.com/peltonq/pelton/admin/internal/look"
 	"github.com/peltonq/pelton/admin/internal/once"
 	"github.com/peltonq/pelton/admin/internal/upload"
 	"github.com/peltonq/pelton/jobs"
@@ -36,6 +37,7 @@ type Config struct {
 	Secrets   *secret.Client
 	Alerts    *alert.Store
 	Logger    *slog.Logger
+	Reads     look.Slots // bound what is read at once
 }
 
 // server is the API of one process. Its methods are the handlers.

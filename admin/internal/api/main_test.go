@@ -67,7 +67,7 @@ func (l *logText) String() string {
 // start starts a server on a database of its own.
 func start(t *testing.T) *service {
 	t.Helper()
-	pool := schematest.Pool(t)
+	pool := schematest.Pool(t, func(c *pgxpool.Config) { c.MaxConns = 10 })
 	s := &service{t: t, pool: pool, tokens: map[access.Role]string{}}
 	logger := slog.New(slog.DiscardHandler)
 	var err error

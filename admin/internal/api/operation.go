@@ -20,6 +20,10 @@ const (
 	bodyTime = 10 * time.Second
 	// answerTime is how long a handler has. The server gives the whole answer 30 seconds.
 	answerTime = 25 * time.Second
+	// readTime is how long the database may take for what an operation reads.
+	readTime = 15 * time.Second
+	// slotTime is how long a read waits for others to end.
+	slotTime = 5 * time.Second
 )
 
 // operation is one thing that the API does.
@@ -77,12 +81,34 @@ func add[I, O any](s *server, op operation, handler func(ctx context.Context, in
 	}
 	o.Middlewares = huma.Middlewares{s.before(op)}
 	huma.Register(s.huma, o, func(ctx context.Context, in *I) (*O, error) {
+		if op.method == http.MethodGet && op.stream == "" {
+			reading, done, err := s.reading(ctx)
+			if err != nil {
+				return nil, err
+			}
+			defer done()
+			ctx = reading
+		}
 		out, err := handler(ctx, in)
 		if err != nil {
 			return nil, s.problemOf(ctx, err)
 		}
 		return out, nil
 	})
+}
+
+// reading waits for a slot of reads, and gives what is read so long. Enqueues and other changes take none.
+func (s *server) reading(ctx context.Context) (_ context.Context, done func(), err error) {
+	waiting, cancel := context.WithTimeout(ctx, slotTime)
+	defer cancel()
+	leave, err := s.Reads.Take(waiting)
+	if err != nil {
+		p := newProblem("busy", "other requests read from the database already, as many as may at once; try again")
+		p.header("Retry-After", "1")
+		return nil, nil, p
+	}
+	ctx, end := context.WithTimeoutCause(ctx, readTime, errTooSlow)
+	return ctx, func() { end(); leave() }, nil
 }
 
 // before checks what needs no body: the role, and the parameters' names. It also sets the deadline.

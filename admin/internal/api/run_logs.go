@@ -8,6 +8,7 @@ import (
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/document"
 	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/jobs/joblog"
 )
 
 func (s *server) addRunLogs() {
@@ -62,10 +63,16 @@ func (s *server) runsLogs(ctx context.Context, in *runsLogsInput) (*answer[Page[
 		all[i] = NodeLog{Node: job.Path, JobID: job.ID}
 	}
 	page := pageOf(list, all, in.Limit, func(l NodeLog) any { return l.JobID })
+	ids := make([]int64, len(page.Items))
 	for i := range page.Items {
-		if page.Items[i].Logs, err = document.ReadLogSizes(ctx, s.Pool, s.Jobs.Schema(), page.Items[i].JobID); err != nil {
-			return nil, err
-		}
+		ids[i] = page.Items[i].JobID
+	}
+	sizes, err := joblog.SizesOf(ctx, s.Pool, s.Jobs.Schema(), ids)
+	if err != nil {
+		return nil, err
+	}
+	for i := range page.Items {
+		page.Items[i].Logs = document.NewLogSizes(sizes[page.Items[i].JobID])
 	}
 	return &answer[Page[NodeLog]]{page}, nil
 }

@@ -32,6 +32,9 @@ type Config struct {
 	Guard     *access.Guard
 	Gauges    func() (Gauges, error) // the newest reading of what waits and runs
 
+	// Reads bound what is read at once.
+	Reads look.Slots
+
 	// Logger is told of what went wrong inside. Defaults to slog's default logger.
 	Logger *slog.Logger
 }
@@ -45,16 +48,13 @@ type Page struct {
 	once   *once.Store  // of forms that are done once
 	parts  *http.ServeMux
 	hub    *hub
-	slots  chan struct{} // of reads at once
+	slots  look.Slots // of reads at once
 
 	uploads upload.Gate
 
 	chartCache cache[charts]
 	routes     []string // patterns of all routes, for tests
 }
-
-// readsAtOnce bounds the database's connections that pages take together; further reads wait.
-const readsAtOnce = 6
 
 // Mount adds the pages to a mux whose requests are authenticated. Close ends what is live.
 func Mount(mux *http.ServeMux, config Config) *Page {
@@ -63,7 +63,7 @@ func Mount(mux *http.ServeMux, config Config) *Page {
 	}
 	p := &Page{
 		config: config, mux: mux, rooms: rooms, sql: look.Load(config.Schema), once: once.New(config.Pool, config.Schema), parts: http.NewServeMux(),
-		slots: make(chan struct{}, readsAtOnce), chartCache: cache[charts]{keep: chartsKeep},
+		slots: config.Reads, chartCache: cache[charts]{keep: chartsKeep},
 	}
 	p.hub = newHub(config.Logger)
 	p.get("/", anybody, func(http.ResponseWriter, *http.Request) error { return errNoPage })

@@ -203,12 +203,11 @@ const readTime = 3 * time.Second
 func (p *Page) read(ctx context.Context, fn func(ctx context.Context, tx pgx.Tx) error) error {
 	ctx, cancel := p.limit(ctx)
 	defer cancel()
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-	case <-ctx.Done():
-		return ctx.Err()
+	leave, err := p.slots.Take(ctx)
+	if err != nil {
+		return err
 	}
+	defer leave()
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	return pgx.BeginTxFunc(ctx, p.config.Pool, options, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, p.sql.Get("limits"), strconv.FormatInt(readTime.Milliseconds(), 10)); err != nil {
