@@ -27,7 +27,7 @@ func TestJobPageStaysTrue(t *testing.T) {
 	b.Go(fmt.Sprintf("/jobs/%d", id))
 	b.Eval(`window.sameDocument = true`)
 	const acts = "#acts button, #acts a.button"
-	offers(b, acts, "Cancel|Run now|Delete...")
+	offers(b, acts, "Cancel|Run now|Change...|Enqueue one like it...|Delete...")
 	if got := b.Eval(`document.querySelectorAll(".log").length`); got != "0" {
 		t.Error("a job that never ran shows a log")
 	}
@@ -46,23 +46,60 @@ func TestJobPageStaysTrue(t *testing.T) {
 		s.WaitState(id, rivertype.JobStateCancelled)
 	}
 	again()
-	offers(b, acts, "Cancel")
+	offers(b, acts, "Cancel|Change...|Enqueue one like it...")
 	b.WaitFor("#lastlog", "Log of run 1")
 	b.WaitFor(".log", "step 2")
 	b.WaitFor("#lastlog", "has not ended")
 	cancel()
-	offers(b, acts, "Run again|Delete...|Erase...")
+	offers(b, acts, "Run again|Enqueue one like it...|Delete...|Erase...")
 	b.WaitUntil(`!document.querySelector("#lastlog").innerText.includes("has not ended")`)
 	b.WaitFor(".log", "step 1")
 	again()
-	offers(b, acts, "Cancel")
+	offers(b, acts, "Cancel|Change...|Enqueue one like it...")
 	b.WaitUntil(`/Log of run [2-9]/.test(document.querySelector("#lastlog").innerText)`)
 	b.WaitFor(".log", "step 3")
 	if b.Eval(`window.sameDocument`) != "true" {
 		t.Error("the page was loaded once more")
 	}
 	cancel()
-	offers(b, acts, "Run again|Delete...|Erase...")
+	offers(b, acts, "Run again|Enqueue one like it...|Delete...|Erase...")
+}
+
+// A live part that changes leaves the keyboard where it is, and what the reader has selected.
+func TestLivePartsKeepTheReadersPlace(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{Passwords: true})
+	ready := 0
+	insert := func() {
+		t.Helper()
+		for _, queue := range []string{"mail", "reports", "sums"} {
+			s.Insert(pagetest.Task{}, &river.InsertOpts{Queue: queue})
+			ready++
+		}
+	}
+	insert()
+	b := s.Browser("viewer")
+	b.Go("/")
+	const focused, tile = `document.activeElement.getAttribute("href")`, `document.querySelector("#figures .tiles b").innerText`
+	shows := func() { b.WaitUntil(fmt.Sprintf(`%s === "%d"`, tile, ready)) }
+	shows()
+	b.Eval(`document.querySelector('#figures a[href="/jobs?queue=reports"]').focus()`)
+	insert()
+	shows()
+	if got := b.Eval(focused); got != "/jobs?queue=reports" {
+		t.Errorf("after a change the focus is at %s", got)
+	}
+	// With a selection the part stays as it is until it ends.
+	b.Eval(`getSelection().selectAllChildren(document.querySelector("#figures h2"))`)
+	b.Eval(`new MutationObserver(() => { window.changed = true; }).observe(document.querySelector("#figures"), {childList: true})`)
+	was := ready
+	insert()
+	b.WaitUntil(`document.querySelector("#figures").dataset.waits === ""`)
+	if got := b.Eval(tile); got != fmt.Sprint(was) || b.Eval(`String(window.changed)`) != "undefined" || b.Eval(`getSelection().toString()`) == "" {
+		t.Errorf("the part changed under a selection: %s ready, %s", got, b.Eval(`getSelection().toString()`))
+	}
+	b.Eval(`getSelection().removeAllRanges()`)
+	shows()
 }
 
 // A run's page and a node's offer what can be done as they stand, but take nothing away from somebody who is choosing.

@@ -66,12 +66,17 @@
   addEventListener("pagehide", pause);
   addEventListener("pageshow", resume);
 
+  // alike are the elements of a part that look like one of it: links to the same page, fields of the same name.
+  const alike = (root, { localName, href, name, className }) =>
+    [...root.querySelectorAll(localName)].filter((e) => e.href === href && e.name === name && e.className === className);
+
   // replace puts new content into a part, and keeps what the reader has opened, scrolled and focused.
   const replace = (element, html) => {
     const opened = new Set([...element.querySelectorAll("details[id][open]")].map((d) => d.id));
     const closed = new Set([...element.querySelectorAll("details[id]:not([open])")].map((d) => d.id));
     const scrolled = [...element.querySelectorAll("[id]")].filter((e) => e.scrollTop || e.scrollLeft).map((e) => [e.id, e.scrollLeft, e.scrollTop]);
-    const focused = element.contains(document.activeElement) ? document.activeElement.id : "";
+    const focused = element !== document.activeElement && element.contains(document.activeElement) ? document.activeElement : null;
+    const place = focused && alike(element, focused).indexOf(focused);
     const logs = new Map([...element.querySelectorAll("[data-log]")].map((log) => [log.dataset.log, log]));
     element.innerHTML = html;
     for (const log of element.querySelectorAll("[data-log]")) { // one that is shown already goes on as it is
@@ -87,7 +92,10 @@
       const e = document.getElementById(id);
       if (e) e.scrollTo(left, top);
     }
-    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+    if (focused && !document.contains(focused)) {
+      const again = focused.id ? document.getElementById(focused.id) : alike(element, focused)[place];
+      again?.focus({ preventScroll: true });
+    }
     comfort(element);
   };
 
@@ -140,6 +148,25 @@
     }
   };
 
+  // What the reader has selected in a part is not taken from under the pointer: new content waits for the end of the selection.
+  const selected = (element) => {
+    const selection = getSelection();
+    return !selection.isCollapsed && selection.containsNode(element, true);
+  };
+  const waiting = new Map();
+  const put = (element, html) => {
+    if (selected(element)) {
+      waiting.set(element, html);
+      element.dataset.waits = "";
+      return;
+    }
+    waiting.delete(element);
+    delete element.dataset.waits;
+    replace(element, html);
+    renew();
+  };
+  document.addEventListener("selectionchange", () => { for (const [element, html] of waiting) put(element, html); });
+
   let sources = []; // of the stream's parts
   const listen = () => {
     if (!parts.length) return;
@@ -156,8 +183,7 @@
     parts.forEach((element, i) => {
       on["part" + i] = (event) => {
         mark(element, "live");
-        replace(element, event.data);
-        renew();
+        put(element, event.data);
       };
     });
     stream = connect(() => "/live?" + query, on, (state) => { if (state === "lost") parts.forEach((e) => mark(e, state)); });
