@@ -82,6 +82,9 @@ func (s *server) jobsList(ctx context.Context, in *jobsListInput) (*answer[JobPa
 		return nil, err
 	}
 	result, err := s.Jobs.JobList(ctx, params)
+	if errors.Is(err, jobs.ErrBadCursor) {
+		return nil, newProblem("bad-cursor", "query.cursor: %v", err)
+	}
 	if errors.Is(err, jobs.ErrListTooLong) {
 		return nil, newProblem("too-slow", "query.order: sorting the jobs by %s took longer than %d ms: ask for fewer, as by state or since, or order by id", in.Order, in.Within)
 	}
