@@ -1,13 +1,17 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -101,7 +105,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(up, prometheus.GaugeValue, 0)
 			return
 		}
-		for key, value := range p.values {
+		for key, value := range c.folded(p.values) {
 			g := gauges[key.name]
 			var labels []string
 			if g.label != "" {
@@ -152,24 +156,24 @@ func lacksRight(err error) bool {
 	return is && refusal.Code == "42501"
 }
 
+// queue is what the first part says, of each queue there is. nil: it could not be read.
+func (c *collector) queue() readings {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.renew(c.parts[0])
+	return c.parts[0].values
+}
+
 // readings are values by gauge and label.
 type readings map[reading]float64
 
 type reading struct{ name, label string }
 
-// add adds a value, or for an age takes the larger one, since many queues may share the label "other".
-func (c *collector) add(to readings, name, label string, value float64) {
+// add adds a value, or for an age takes the larger one, since several may have the same label.
+func (to readings) add(name, label string, value float64) {
 	g, ok := gauges[name]
 	if !ok {
 		panic("no gauge " + name)
-	}
-	switch g.label {
-	case "queue":
-		label = c.queues.fold(label)
-	case "status":
-		label = c.statuses.fold(label)
-	case "owner":
-		label = c.owners.fold(label)
 	}
 	key := reading{name, label}
 	if g.age {
@@ -177,6 +181,27 @@ func (c *collector) add(to readings, name, label string, value float64) {
 		return
 	}
 	to[key] += value
+}
+
+// folded has no more labels than metrics may: of queues the first in the alphabet when there were too many for the first time, and "other" for the rest.
+func (c *collector) folded(all readings) readings {
+	keys := slices.SortedFunc(maps.Keys(all), func(a, b reading) int {
+		return cmp.Or(strings.Compare(a.label, b.label), strings.Compare(a.name, b.name))
+	})
+	folded := make(readings, len(all))
+	for _, key := range keys {
+		label := key.label
+		switch gauges[key.name].label {
+		case "queue":
+			label = c.queues.fold(label)
+		case "status":
+			label = c.statuses.fold(label)
+		case "owner":
+			label = c.owners.fold(label)
+		}
+		folded.add(key.name, label, all[key])
+	}
+	return folded
 }
 
 // within runs fn in a short transaction that only reads. indexed: without sequential scans.
@@ -199,7 +224,7 @@ func (c *collector) readRows(ctx context.Context, tx pgx.Tx, to readings, statem
 	var name, label string
 	var value float64
 	if _, err = pgx.ForEachRow(rows, []any{&name, &label, &value}, func() error {
-		c.add(to, name, label, value)
+		to.add(name, label, value)
 		return nil
 	}); err != nil {
 		return fmt.Errorf("read %s: %w", statement, err)
@@ -223,9 +248,9 @@ func (c *collector) readQueue(ctx context.Context, to readings) error {
 		return err
 	}
 	for _, a := range ahead {
-		c.add(to, "ahead", a.Table, float64(a.Partitions))
+		to.add("ahead", a.Table, float64(a.Partitions))
 		if a.Until != math.MaxInt64 {
-			c.add(to, "left", a.Table, a.Until.Seconds())
+			to.add("left", a.Table, a.Until.Seconds())
 		}
 	}
 	return nil
@@ -239,7 +264,7 @@ func (c *collector) readHeads(ctx context.Context, to readings) error {
 		}
 	}
 	for _, status := range liveStatuses() {
-		c.add(to, "runs", status, 0)
+		to.add("runs", status, 0)
 	}
 	return c.within(ctx, true, func(tx pgx.Tx) error {
 		return c.readRows(ctx, tx, to, "heads", int64(countUpTo), c.reports.Floor(), c.dues.Floor())
@@ -249,7 +274,7 @@ func (c *collector) readHeads(ctx context.Context, to readings) error {
 // readNodes counts the nodes of live runs.
 func (c *collector) readNodes(ctx context.Context, to readings) error {
 	for _, status := range nodeStatuses() {
-		c.add(to, "nodes", status, 0)
+		to.add("nodes", status, 0)
 	}
 	return c.within(ctx, true, func(tx pgx.Tx) error { return c.readRows(ctx, tx, to, "nodes", int64(countUpTo)) })
 }

@@ -73,51 +73,38 @@ func (m *Metrics) readInBackground(done chan<- struct{}) {
 	close(done)
 }
 
-// readGauges reads them, or takes what was read for a scrape.
+// readGauges reads them, or takes what was read for a scrape. Here each queue has its own, however many there are.
 func (m *Metrics) readGauges() (page.Gauges, error) {
-	families, err := m.gauges.Gather()
-	if err != nil {
-		return page.Gauges{}, err
+	values := m.database.queue()
+	if values == nil {
+		return page.Gauges{}, errNoReading
 	}
 	all := page.Gauges{Queues: map[string]page.QueueGauges{}}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			value, queue := metric.GetGauge().GetValue(), ""
-			for _, label := range metric.GetLabel() {
-				if label.GetName() == "queue" {
-					queue = label.GetValue()
-				}
-			}
-			of := all.Queues[queue]
-			switch family.GetName() {
-			case "pelton_up":
-				if value == 0 {
-					return page.Gauges{}, errNoReading
-				}
-				continue
-			case "pelton_jobs_ready":
-				of.Ready = value
-			case "pelton_jobs_running":
-				of.Running = value
-			case "pelton_oldest_ready_age_seconds":
-				of.Oldest = value
-			case "pelton_jobs_scheduled":
-				all.Scheduled = value
-				continue
-			case "pelton_jobs_parked":
-				all.Pending = value
-				continue
-			case "pelton_dead_letters":
-				all.Dead += value // of each queue
-				continue
-			case "pelton_executors_alive":
-				all.Executors = value
-				continue
-			default:
-				continue
-			}
-			all.Queues[queue] = of
+	for key, value := range values {
+		of := all.Queues[key.label]
+		switch key.name {
+		case "ready":
+			of.Ready = value
+		case "running":
+			of.Running = value
+		case "oldest":
+			of.Oldest = value
+		case "scheduled":
+			all.Scheduled = value
+			continue
+		case "parked":
+			all.Pending = value
+			continue
+		case "dead":
+			all.Dead += value // of each queue
+			continue
+		case "alive":
+			all.Executors = value
+			continue
+		default:
+			continue
 		}
+		all.Queues[key.label] = of
 	}
 	return all, nil
 }

@@ -57,7 +57,7 @@ func (c MetricsConfig) withDefaults() MetricsConfig {
 // are "other". Safe for concurrent use.
 type Metrics struct {
 	registry *prometheus.Registry
-	gauges   *prometheus.Registry // of those about the database alone, for the page
+	database *collector // reads it, for scrapes and the page
 	shown    pageGauges
 	keep     time.Duration
 	labels   *pairs
@@ -106,8 +106,7 @@ func NewMetrics(pool *pgxpool.Pool, config MetricsConfig) (*Metrics, error) {
 	m := &Metrics{registry: prometheus.NewRegistry(), labels: newPairs(), keep: config.Keep, lost: newLost(pool, config), duties: duties{steps: map[string]dutyStep{}}}
 	c := newCollector(pool, config)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), c, m.lost, &m.duties, poolStats{pool})
-	m.gauges = prometheus.NewRegistry()
-	m.gauges.MustRegister(c)
+	m.database = c
 	m.registerObserved()
 	m.registerHeard()
 	m.flows, m.schedules = newFlowMetrics(m.registry), newScheduleMetrics(m.registry)

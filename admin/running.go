@@ -35,7 +35,7 @@ func (c *collector) readRunning(ctx context.Context, tx pgx.Tx, to readings) err
 	var queue string
 	var value float64
 	if _, err = pgx.ForEachRow(rows, []any{&queue, &value}, func() error {
-		c.add(to, "running", queue, value*scale)
+		to.add("running", queue, value*scale)
 		return nil
 	}); err != nil {
 		return fmt.Errorf("read running jobs: %w", err)

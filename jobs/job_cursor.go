@@ -39,7 +39,8 @@ func cursorAt(job *rivertype.JobRow, order store.JobOrder) *JobListCursor {
 	return cursor
 }
 
-var errCursorOrder = errors.New("list jobs: the cursor comes from a list with another order")
+// ErrBadCursor is returned for a cursor of a list with another order.
+var ErrBadCursor = errors.New("list jobs: the cursor comes from a list with another order")
 
 // position is where a list with this order goes on.
 func (c *JobListCursor) position(order store.JobOrder) (int64, *time.Time, error) {
@@ -47,7 +48,7 @@ func (c *JobListCursor) position(order store.JobOrder) (int64, *time.Time, error
 		c = cursorAt(c.job, order)
 	}
 	if c.order != order {
-		return 0, nil, errCursorOrder
+		return 0, nil, ErrBadCursor
 	}
 	return c.id, c.time, nil
 }

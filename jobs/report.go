@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/peltonq/pelton/jobs/internal/store"
@@ -11,9 +12,30 @@ import (
 // JobRun is one run of a job, ended or going on.
 type JobRun = store.Run
 
-// JobRuns lists the runs of a job in order. A job that waits for its first run, or does not exist, has none.
+// JobRuns lists the runs of a job in order, all of them: JobRunsPart is for jobs that may have run very often. A job that waits for its first run, or does not
+// exist, has none.
 func (c *Client) JobRuns(ctx context.Context, id int64) ([]JobRun, error) {
 	return c.store.Runs(ctx, c.pool, id)
+}
+
+// JobRunsParams says which runs of a job to list; the zero value: the newest 100.
+type JobRunsParams struct {
+	Before int // continue a list: only runs with smaller numbers
+	Limit  int // 1 to 10,000; defaults to 100
+	Bytes  int // end early when the runs take about so many bytes; 0: no bound
+}
+
+// JobRunsPart lists runs of a job, ended or going on, the newest first, and tells whether more follow.
+func (c *Client) JobRunsPart(ctx context.Context, id int64, params JobRunsParams) (runs []JobRun, more bool, err error) {
+	limit, err := reportLimit(params.Limit)
+	if err != nil {
+		return nil, false, err
+	}
+	before := int64(params.Before)
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	return c.store.RunsBefore(ctx, c.pool, id, before, limit, params.Bytes)
 }
 
 // AuditEntry says who changed what.

@@ -1,7 +1,9 @@
 package document
 
 import (
+	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/riverqueue/river/rivertype"
@@ -73,17 +75,41 @@ type EnqueuedJob struct {
 	Duplicate bool `json:"duplicate" doc:"nothing was enqueued: id is the job that holds the unique key"`
 }
 
+// A JobDetail has so many runs, and of these so many bytes, about.
+const (
+	runsShown = 100
+	runsBytes = 4 << 20
+)
+
 // JobDetail is a job with its runs.
 type JobDetail struct {
 	Job
 
-	Runs []Run     `json:"runs"`
-	Logs []LogSize `json:"logs"`
+	Runs        []Run     `json:"runs" doc:"the last 100, in order; of large ones fewer"`
+	RunsLeftOut int       `json:"runs_left_out" doc:"how many there were before these"`
+	Logs        []LogSize `json:"logs" doc:"of the last 100 runs that printed something, in order"`
 }
 
-// NewJobDetail shows a job, its runs and how much it printed.
-func NewJobDetail(row *rivertype.JobRow, runs []jobs.JobRun, logs []joblog.Size) JobDetail {
-	return JobDetail{Job: NewJob(row), Runs: NewRuns(runs), Logs: NewLogSizes(logs)}
+// ReadJobDetail reads a job, its last runs and how much they printed.
+func ReadJobDetail(ctx context.Context, db joblog.DB, client *jobs.Client, id int64) (JobDetail, error) {
+	row, err := client.JobGet(ctx, id)
+	if err != nil {
+		return JobDetail{}, err
+	}
+	runs, _, err := client.JobRunsPart(ctx, id, jobs.JobRunsParams{Limit: runsShown, Bytes: runsBytes})
+	if err != nil {
+		return JobDetail{}, err
+	}
+	slices.Reverse(runs)
+	logs, err := ReadLogSizes(ctx, db, client.Schema(), id)
+	if err != nil {
+		return JobDetail{}, err
+	}
+	d := JobDetail{Job: NewJob(row), Runs: NewRuns(runs), Logs: logs}
+	if len(runs) > 0 {
+		d.RunsLeftOut = runs[0].Run - 1 // they are numbered from 1 on
+	}
+	return d, nil
 }
 
 // Run is a run of a job.

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,6 +63,13 @@ func NewLogSizes(sizes []joblog.Size) []LogSize {
 	return list
 }
 
+// ReadLogSizes tells how much the last 100 runs of a job that printed something printed, in order.
+func ReadLogSizes(ctx context.Context, db joblog.DB, schema string, id int64) ([]LogSize, error) {
+	sizes, err := joblog.SizesBefore(ctx, db, schema, id, joblog.AnyRun, runsShown)
+	slices.SortStableFunc(sizes, func(a, b joblog.Size) int { return cmp.Compare(a.Run, b.Run) })
+	return NewLogSizes(sizes), err
+}
+
 // Chunk is a piece of a log. It has text, or base64 where the bytes are not valid UTF-8.
 type Chunk struct {
 	FlowRun int64     `json:"flow_run,omitempty" doc:"of which the job is a node"`
@@ -90,61 +98,59 @@ func NewChunk(job int64, run int, c joblog.Chunk) Chunk {
 // LogRun finds the run of a job whose log is meant: run, or, if that is 0, the last that began, or, to follow a job that waits, the
 // next. Logs outlive their jobs. The error is rivertype.ErrNotFound if there is no such run.
 func LogRun(ctx context.Context, pool *pgxpool.Pool, client *jobs.Client, id int64, run int, follow bool) (int, error) {
-	sizes, err := joblog.Sizes(ctx, pool, client.Schema(), id)
+	before := int64(joblog.AnyRun)
+	if run > 0 {
+		before = int64(run) + 1
+	}
+	logged, err := joblog.SizesBefore(ctx, pool, client.Schema(), id, before, 1)
 	if err != nil {
 		return 0, err
 	}
-	row, err := client.JobGet(ctx, id)
-	if errors.Is(err, rivertype.ErrNotFound) && len(sizes) > 0 && run == 0 {
-		return sizes[len(sizes)-1].Run, nil
-	}
-	if slices.ContainsFunc(sizes, func(s joblog.Size) bool { return s.Run == run }) {
+	if run > 0 && len(logged) > 0 && logged[0].Run == run {
 		return run, nil
 	}
+	row, err := client.JobGet(ctx, id)
+	if errors.Is(err, rivertype.ErrNotFound) && run == 0 && len(logged) > 0 {
+		return logged[0].Run, nil
+	}
 	if err != nil {
 		return 0, err
 	}
-	runs, err := client.JobRuns(ctx, id)
+	newest, _, err := client.JobRunsPart(ctx, id, jobs.JobRunsParams{Limit: 1})
 	if err != nil {
 		return 0, err
+	}
+	count, goesOn := 0, false // runs are numbered from 1 on
+	if len(newest) > 0 {
+		count, goesOn = newest[0].Run, newest[0].EndedAt == nil
 	}
 	if run > 0 {
-		next := row.FinalizedAt == nil && run == len(runs)+1 // it may be waited for
-		if next && follow || slices.ContainsFunc(runs, func(r jobs.JobRun) bool { return r.Run == run }) {
+		next := row.FinalizedAt == nil && run == count+1 // it may be waited for
+		if next && follow || run <= count {
 			return run, nil
 		}
-		return 0, fmt.Errorf("run %d of job %d: %w; there were %d", run, id, rivertype.ErrNotFound, len(runs))
-	}
-	last, goesOn := 0, false
-	for _, r := range runs {
-		if r.StartedAt != nil {
-			last, goesOn = r.Run, r.EndedAt == nil
-		}
+		return 0, fmt.Errorf("run %d of job %d: %w; there were %d", run, id, rivertype.ErrNotFound, count)
 	}
 	waits := row.FinalizedAt == nil && row.State != rivertype.JobStateRunning
-	switch {
-	case waits && follow && len(runs) > 0 && !goesOn:
-		return runs[len(runs)-1].Run + 1, nil
-	case last == 0:
-		return 1, nil
+	if waits && follow && count > 0 && !goesOn {
+		return count + 1, nil
 	}
-	return last, nil
+	return lastBegun(ctx, client, id, count)
 }
 
-// RunEnded tells whether nothing more can come from a run: it has ended, or its job is gone.
-func RunEnded(ctx context.Context, client *jobs.Client, id int64, run int) (bool, error) {
-	runs, err := client.JobRuns(ctx, id)
-	if err != nil {
-		return false, err
-	}
-	for _, r := range runs {
-		if r.Run == run {
-			return r.EndedAt != nil, nil
+// lastBegun is the last run of a job that began, of count; 1 if none did. Those that did not are few: people ended them.
+func lastBegun(ctx context.Context, client *jobs.Client, id int64, count int) (int, error) {
+	for before, more := count+1, true; more; {
+		var runs []jobs.JobRun
+		var err error
+		if runs, more, err = client.JobRunsPart(ctx, id, jobs.JobRunsParams{Before: before, Limit: 20}); err != nil {
+			return 0, err
+		}
+		for _, r := range runs {
+			if before = r.Run; r.StartedAt != nil {
+				return r.Run, nil
+			}
 		}
 	}
-	row, err := client.JobGet(ctx, id)
-	if errors.Is(err, rivertype.ErrNotFound) {
-		return true, nil
-	}
-	return err == nil && row.FinalizedAt != nil, err
+	return 1, nil
 }

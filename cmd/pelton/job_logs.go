@@ -88,7 +88,7 @@ func (a *app) logs(
 	var chunks iter.Seq2[joblog.Chunk, error]
 	if f.follow {
 		chunks = joblog.Follow(ctx, db.pool, a.schemaName(), id, run, options, func(ctx context.Context) (bool, error) {
-			return document.RunEnded(ctx, db.client, id, run)
+			return joblog.Ended(ctx, db.pool, a.schemaName(), id, run)
 		})
 	} else {
 		chunks = joblog.Read(ctx, db.pool, a.schemaName(), id, run, options)

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/peltonq/pelton/admin/document"
-	"github.com/peltonq/pelton/jobs/joblog"
 )
 
 func (a *app) jobShow() *cobra.Command {
@@ -29,19 +28,10 @@ func (a *app) jobShow() *cobra.Command {
 }
 
 func (a *app) show(ctx context.Context, db database, id int64) error {
-	row, err := db.client.JobGet(ctx, id)
+	shown, err := document.ReadJobDetail(ctx, db.pool, db.client, id)
 	if err != nil {
 		return err
 	}
-	runs, err := db.client.JobRuns(ctx, id)
-	if err != nil {
-		return err
-	}
-	logs, err := joblog.Sizes(ctx, db.pool, a.schemaName(), id)
-	if err != nil {
-		return err
-	}
-	shown := document.NewJobDetail(row, runs, logs)
 	return a.document(shown, func(w io.Writer) { printJob(w, shown) })
 }
 
@@ -64,6 +54,9 @@ func printJob(out io.Writer, j document.JobDetail) {
 		line("output", string(j.Output))
 	}
 	_ = w.Flush() // a terminal that is gone is told nothing
+	if j.RunsLeftOut > 0 {
+		fmt.Fprintf(out, "\n%d runs before these are left out\n", j.RunsLeftOut)
+	}
 	for _, r := range j.Runs {
 		fmt.Fprintf(out, "\nrun %d: %s, attempt %d", r.Run, r.Outcome, r.Attempt)
 		if r.StartedAt != nil {

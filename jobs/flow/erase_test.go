@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/peltonq/pelton/internal/pgtest"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/jobs/flow/flowtest"
@@ -107,4 +108,38 @@ nodes:
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+}
+
+// An erase waits for the engine at the run, with nothing in its hands that the engine needs to start the node over.
+func TestEraseWhileItsRunIsLocked(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(context.Context, flowtest.Job) (map[string]string, error) { return nil, errors.New("no") })
+	h.push(yaml(t, "nodes:\n  - {name: bad, type: test}\n"))
+	run := h.start("f", flow.Options{})
+	equal(t, "run", h.ended(run), "FAILED: bad=FAILED")
+	var job int64
+	must(t, h.pool.QueryRow(t.Context(), `SELECT job_id FROM pelton.flow_node`).Scan(&job))
+	tx, err := h.pool.Begin(t.Context())
+	must(t, err)
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	_, err = tx.Exec(t.Context(), `SELECT FROM pelton.flow_run FOR UPDATE`)
+	must(t, err)
+	erased := make(chan error, 1)
+	go func() {
+		_, err := h.jobs.JobErase(t.Context(), job)
+		erased <- err
+	}()
+	pgtest.Eventually(t, patience, func() bool {
+		var waits bool
+		must(t, h.pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%erase_job%')`).Scan(&waits))
+		return waits
+	}, "the erase to wait for the run")
+	gone, err := tx.Exec(t.Context(), `DELETE FROM pelton.job_dead WHERE job_id = $1`, job)
+	must(t, err)
+	if gone.RowsAffected() != 1 {
+		t.Errorf("%d letters, want 1", gone.RowsAffected())
+	}
+	must(t, tx.Commit(t.Context()))
+	must(t, <-erased)
 }

@@ -348,6 +348,16 @@ func TestForgedMarks(t *testing.T) {
 		if job, err := h.jobs.JobGet(t.Context(), id); err != nil || job.State != rivertype.JobStateCompleted {
 			t.Errorf("%s: %+v, %v", forged, job, err)
 		}
+		if _, err := h.jobs.JobRetry(t.Context(), id); err != nil {
+			if _, is := errors.AsType[*jobs.FlowNodeError](err); !is {
+				t.Errorf("%s: retry: %v", forged, err)
+			}
+		} else {
+			waitFor(t, h.jobs, id)
+		}
+		if _, err := h.jobs.JobErase(t.Context(), id); err != nil {
+			t.Errorf("%s: erase: %v", forged, err)
+		}
 	}
 	equal(t, "next run", h.ended(h.start("f", flow.Options{})), "SUCCEEDED: a=SUCCEEDED")
 	equal(t, "first run", h.ended(run), "SUCCEEDED: a=SUCCEEDED")

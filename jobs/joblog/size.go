@@ -3,6 +3,7 @@ package joblog
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -18,7 +19,7 @@ type Size struct {
 	First, Last time.Time `json:"-"`
 }
 
-// Sizes lists the runs of a job that have a log, in order, with one entry per stream.
+// Sizes lists the runs of a job that have a log, in order, with one entry per stream. A job may have run very often: see SizesBefore.
 func Sizes(ctx context.Context, db DB, schema string, jobID int64) ([]Size, error) {
 	sizes, err := SizesOf(ctx, db, schema, []int64{jobID})
 	return sizes[jobID], err
@@ -45,4 +46,36 @@ func SizesOf(ctx context.Context, db DB, schema string, jobIDs []int64) (map[int
 		return nil, fmt.Errorf("sizes of the logs of %d jobs: %w", len(jobIDs), err)
 	}
 	return sizes, nil
+}
+
+// SizesBefore is Sizes of the newest runs alone, and in the other order: of at most so many that have a log and a smaller number than before.
+func SizesBefore(ctx context.Context, db DB, schema string, jobID, before int64, runs int) ([]Size, error) {
+	found, err := db.Query(ctx, statements(schema).Get("sizes"), pgx.QueryExecModeCacheDescribe, jobID, secondOf(jobID)-1, before, runs)
+	if err != nil {
+		return nil, fmt.Errorf("sizes of the logs of job %d: %w", jobID, err)
+	}
+	list, err := pgx.CollectRows(found, func(row pgx.CollectableRow) (Size, error) {
+		var s Size
+		return s, row.Scan(&s.Run, &s.Stream, &s.Chunks, &s.Stored, &s.Printed, &s.First, &s.Last)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sizes of the logs of job %d: %w", jobID, err)
+	}
+	return list, nil
+}
+
+// AnyRun is before the number of no run.
+const AnyRun = math.MaxInt64
+
+// Ended tells whether nothing more can come from a run of a job: it has ended, or will not begin since its job has ended or is gone. Follow asks for it.
+func Ended(ctx context.Context, db DB, schema string, jobID int64, run int) (bool, error) {
+	found, err := db.Query(ctx, statements(schema).Get("ended"), pgx.QueryExecModeCacheDescribe, jobID, run)
+	if err != nil {
+		return false, fmt.Errorf("run %d of job %d: %w", run, jobID, err)
+	}
+	ended, err := pgx.CollectExactlyOneRow(found, pgx.RowTo[bool])
+	if err != nil {
+		return false, fmt.Errorf("run %d of job %d: %w", run, jobID, err)
+	}
+	return ended, nil
 }

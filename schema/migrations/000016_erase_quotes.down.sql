@@ -117,4 +117,4 @@ BEGIN
     RETURN result || jsonb_build_object('changed', done > 0);
 END $$;
 
-DROP FUNCTION pelton.erase_alerts, pelton.erase_run_notices, pelton.blank_notice, pelton.without_quotes;
+DROP FUNCTION pelton.marked_run, pelton.marked_node, pelton.erase_alerts, pelton.erase_run_notices, pelton.blank_notice, pelton.without_quotes;

@@ -74,6 +74,14 @@ BEGIN
     RETURN n;
 END $$;
 
+-- marked_run and marked_node are the run and the node that a job works for by its metadata; NULL: none, or a mark that no engine has made.
+CREATE FUNCTION pelton.marked_run(metadata jsonb) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN metadata #>> '{pelton:flow,run}' ~ '^[0-9]{1,18}$' THEN (metadata #>> '{pelton:flow,run}')::bigint END
+$$;
+CREATE FUNCTION pelton.marked_node(metadata jsonb) RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN metadata #>> '{pelton:flow,node}' ~ '^[0-9]{1,9}$' THEN (metadata #>> '{pelton:flow,node}')::integer END
+$$;
+
 -- erase_job: as it was, and blanks also what quotes the job, and the reasons of all nodes of a run whose parameters go.
 CREATE OR REPLACE FUNCTION pelton.erase_job(job bigint, actor text DEFAULT NULL) RETURNS jsonb LANGUAGE plpgsql VOLATILE
 SET plan_cache_mode = force_custom_plan AS $$
@@ -102,6 +110,8 @@ DECLARE
     died_last timestamptz;
     result jsonb;
 BEGIN
+    -- A node's run is locked before its letters, as by the engine when it starts the node over.
+    PERFORM FROM pelton.flow_run r WHERE r.id = (SELECT pelton.marked_run(j.metadata) FROM pelton.job j WHERE j.id = job) FOR UPDATE;
     -- The letters go first: whoever is just redriving one has committed then, and is found.
     WHILE todo <> '{}' LOOP
         FOREACH one IN ARRAY todo LOOP
@@ -131,15 +141,15 @@ BEGIN
             RAISE EXCEPTION 'job % has not ended%: cancel it, or wait for its end, and erase it then', one,
                 CASE WHEN one <> job THEN ', and was redriven with job ' || job ELSE '' END USING ERRCODE = 'PL004';
         END IF;
-        CONTINUE WHEN meta #>> '{pelton:flow,run}' IS NULL;
-        SELECT r.created_at, r.ended_at INTO run_made, run_ended FROM pelton.flow_run r WHERE r.id = (meta #>> '{pelton:flow,run}')::bigint FOR UPDATE;
+        CONTINUE WHEN pelton.marked_run(meta) IS NULL;
+        SELECT r.created_at, r.ended_at INTO run_made, run_ended FROM pelton.flow_run r WHERE r.id = pelton.marked_run(meta) FOR UPDATE;
         CONTINUE WHEN NOT FOUND;
         IF run_ended IS NULL THEN
             RAISE EXCEPTION 'job % works for node % of run %, which has not ended: kill the run, or wait for its end, and erase the job then', one,
                 coalesce(meta #>> '{pelton:flow,path}', meta #>> '{pelton:flow,node}'), meta #>> '{pelton:flow,run}' USING ERRCODE = 'PL004';
         END IF;
         SELECT f.run_id, f.no, f.path, f.template, f.reason INTO node FROM pelton.flow_node f
-        WHERE f.run_id = (meta #>> '{pelton:flow,run}')::bigint AND f.no = (meta #>> '{pelton:flow,node}')::integer AND (f.job_id = one OR one = ANY (f.jobs));
+        WHERE f.run_id = pelton.marked_run(meta) AND f.no = pelton.marked_node(meta) AND (f.job_id = one OR one = ANY (f.jobs));
         CONTINUE WHEN NOT FOUND;
         -- Its own row, and those that have its outputs in theirs: the for_each it is an instance of, and the embedded flows around it.
         UPDATE pelton.flow_node f SET outputs = NULL, reason = CASE WHEN f.reason IS NOT NULL THEN 'erased' END, item = CASE WHEN f.item IS NOT NULL THEN '' END

@@ -16,7 +16,11 @@ import (
 
 func (s *server) addAlerts() {
 	op := func(id, method, path, summary, detail string, role access.Role) operation {
-		return operation{id: id, method: method, path: path, tag: "alerts", summary: summary, detail: detail, role: role}
+		o := operation{id: id, method: method, path: path, tag: "alerts", summary: summary, detail: detail, role: role}
+		if method == http.MethodPost {
+			o.errors = []int{http.StatusNotFound} // of the rule, mute or channel that the body names
+		}
+		return o
 	}
 	add(s, op("alerts-list", http.MethodGet, "/alerts", "List what is bad by rule and subject: since when, and who was told", "", access.Viewer), s.alertsList)
 	add(s, op("alerts-rules", http.MethodGet, "/alerts/rules", "Show the rules in force, and who evaluated them when", "", access.Viewer), s.alertsRules)

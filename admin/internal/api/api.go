@@ -95,7 +95,7 @@ func newServer(mux *http.ServeMux, config Config) *server {
 				Schemas: huma.NewMapRegistry("#/components/schemas/", schemaName),
 				SecuritySchemes: map[string]*huma.SecurityScheme{
 					"token":   {Type: "http", Scheme: "bearer", Description: "pelton token create"},
-					"session": {Type: "apiKey", In: "cookie", Name: "pelton_session", Description: "POST /login"},
+					"session": {Type: "apiKey", In: "cookie", Name: "pelton_session", Description: "POST /login; under TLS the cookie is __Host-pelton_session"},
 				},
 			},
 			Security: []map[string][]string{{"token": {}}, {"session": {}}},

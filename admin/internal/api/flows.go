@@ -26,7 +26,7 @@ const (
 
 func (s *server) addFlows() {
 	add(s, operation{
-		id: "flows-list", method: http.MethodGet, path: "/flows", tag: "flows",
+		id: "flows-list", method: http.MethodGet, path: "/flows", tag: "flows", errors: []int{http.StatusNotFound},
 		summary: "List the flows of the newest versions, with their last runs",
 		detail:  "Those of projects in which you are a viewer.",
 	}, s.flowsList)

@@ -161,7 +161,7 @@ func (s *server) follow(ctx context.Context, e *events, id int64, run int, optio
 		if err := e.alive(); err != nil {
 			return false, err
 		}
-		return document.RunEnded(ctx, s.Jobs, id, run)
+		return joblog.Ended(ctx, s.Pool, s.Jobs.Schema(), id, run)
 	}
 	for c, err := range joblog.Follow(ctx, s.Pool, s.Jobs.Schema(), id, run, options, ended) {
 		switch cause := context.Cause(ctx); {

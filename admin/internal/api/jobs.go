@@ -13,7 +13,6 @@ import (
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/document"
 	"github.com/peltonq/pelton/jobs"
-	"github.com/peltonq/pelton/jobs/joblog"
 )
 
 func (s *server) addJobs() {
@@ -27,11 +26,11 @@ func (s *server) addJobs() {
 	}, s.jobsList)
 	add(s, operation{
 		id: "jobs-get", method: http.MethodGet, path: "/jobs/{id}", tag: "jobs", role: access.Viewer,
-		summary: "Show a job, its runs and how much it printed",
+		summary: "Show a job, its last runs and how much they printed", detail: "jobs-runs and jobs-log-sizes have all of them.",
 	}, s.jobsGet)
 	add(s, operation{
 		id: "jobs-runs", method: http.MethodGet, path: "/jobs/{id}/runs", tag: "jobs", role: access.Viewer,
-		summary: "List the runs of a job, the first first",
+		summary: "List the runs of a job, the newest first",
 	}, s.jobsRuns)
 }
 
@@ -83,6 +82,9 @@ func (s *server) jobsList(ctx context.Context, in *jobsListInput) (*answer[JobPa
 		return nil, err
 	}
 	result, err := s.Jobs.JobList(ctx, params)
+	if errors.Is(err, jobs.ErrBadCursor) {
+		return nil, newProblem("bad-cursor", "query.cursor: %v", err)
+	}
 	if errors.Is(err, jobs.ErrListTooLong) {
 		return nil, newProblem("too-slow", "query.order: sorting the jobs by %s took longer than %d ms: ask for fewer, as by state or since, or order by id", in.Order, in.Within)
 	}
@@ -144,22 +146,30 @@ func (in *jobsListInput) params() (*jobs.JobListParams, error) {
 }
 
 func (s *server) jobsGet(ctx context.Context, in *JobPath) (*answer[document.JobDetail], error) {
-	row, err := s.Jobs.JobGet(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	runs, err := s.Jobs.JobRuns(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	logs, err := joblog.Sizes(ctx, s.Pool, s.Jobs.Schema(), in.ID)
-	return answered(document.NewJobDetail(row, runs, logs), err)
+	return answered(document.ReadJobDetail(ctx, s.Pool, s.Jobs, in.ID))
 }
 
-func (s *server) jobsRuns(ctx context.Context, in *JobPath) (*answer[[]document.Run], error) {
+type jobsRunsInput struct {
+	JobPath
+	Paging
+}
+
+func (s *server) jobsRuns(ctx context.Context, in *jobsRunsInput) (*answer[Page[document.Run]], error) {
+	const list = "runs of a job"
+	before, err := positionOf[int](list, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
 	if _, err := s.Jobs.JobGet(ctx, in.ID); err != nil {
 		return nil, err
 	}
-	runs, err := s.Jobs.JobRuns(ctx, in.ID)
-	return answered(document.NewRuns(runs), err)
+	params := jobs.JobRunsParams{Limit: in.Limit, Bytes: pageBytes}
+	if before != nil {
+		params.Before = *before
+	}
+	runs, more, err := s.Jobs.JobRunsPart(ctx, in.ID, params)
+	if err != nil {
+		return nil, err
+	}
+	return &answer[Page[document.Run]]{partOf(list, document.NewRuns(runs), more, func(r document.Run) any { return r.Run })}, nil
 }

@@ -1,6 +1,8 @@
 package api_test
 
 import (
+	"bytes"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -142,7 +144,18 @@ func TestCursorsFindEverythingOnce(t *testing.T) {
 		}
 	}
 	page := do[jobPage](s, access.Viewer, http.StatusOK, "GET", "/api/v1/jobs?limit=1", nil)
-	for _, query := range []string{"order=scheduled_at&cursor=" + page.NextCursor, "cursor=x", "cursor=" + page.NextCursor[1:]} {
+	forged := func(inner string) string { // as a list's cursor is made, around a job list's own
+		made, err := base64.RawURLEncoding.DecodeString(page.NextCursor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := regexp.MustCompile(`"[\w-]+=*"`).FindAll(made, -1)
+		return base64.RawURLEncoding.EncodeToString(bytes.Replace(made, own[len(own)-1], []byte(`"`+base64.URLEncoding.EncodeToString([]byte(inner))+`"`), 1))
+	}
+	for _, query := range []string{
+		"order=scheduled_at&cursor=" + page.NextCursor, "cursor=x", "cursor=" + page.NextCursor[1:],
+		"cursor=" + forged(`{"id":1,"order":"finalized_at"}`), "cursor=" + forged(`{"id":1,"order":"x"}`), "cursor=" + forged(`{"id":"x"}`),
+	} {
 		s.problemOf(s.ask(s.tokens[access.Viewer], "GET", "/api/v1/jobs?"+query, nil), http.StatusUnprocessableEntity, "bad-cursor", "cursor")
 	}
 }

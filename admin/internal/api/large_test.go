@@ -10,6 +10,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/admin/document"
 	"github.com/peltonq/pelton/jobs/flow"
 )
 
@@ -147,6 +148,66 @@ func TestRunWithLargeOutputs(t *testing.T) {
 	for _, below := range []string{"/log", "/log/follow"} {
 		s.problemOf(s.ask(s.tokens[access.Viewer], "GET", at+"/jobs/7040"+below, nil), 404, "not-found", "7040")
 		s.problemOf(s.ask(s.tokens[access.Viewer], "GET", at+"/jobs/8000"+below, nil), 404, "not-found", "no node with job 8000")
+	}
+}
+
+// A job that ran very often is shown with its last runs, and all of them are found by cursors. Its logs are found without them.
+func TestJobThatRanVeryOften(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	id := s.enqueue(map[string]any{"kind": "task", "queue": "nobody"})[0]
+	const runs, large = 2500, 300 << 10
+	_, err := s.pool.Exec(t.Context(), `
+		INSERT INTO pelton.job_attempt (job_id, run, outcome, attempt, started_at, output)
+		SELECT $1, n, 'snoozed', 0, now(), CASE WHEN n % 100 = 0 THEN json_build_object('text', repeat('x', $3)) END FROM generate_series(1, $2::int) n`, id, runs, large)
+	if err == nil {
+		_, err = s.pool.Exec(t.Context(), `
+			INSERT INTO pelton.job_log (job_id, run, stream, pos, data) SELECT $1, n, stream::"char", 0, convert_to('run ' || n, 'UTF8')
+			FROM generate_series(1, $2::int) n, unnest(ARRAY['o', 'e']) stream WHERE n % 5 <> 0`, id, runs)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := fmt.Sprintf("/api/v1/jobs/%d", id)
+	job := do[document.JobDetail](s, access.Viewer, 200, "GET", at, nil)
+	if len(job.Runs) != 100 || job.RunsLeftOut != runs-100 || job.Runs[0].Run != runs-99 || job.Runs[99].Run != runs || len(job.Logs) != 200 || job.Logs[199].Run != runs-1 || job.Logs[0].Run >= job.Logs[199].Run {
+		t.Errorf("%d runs from %d on, %d left out, %d logs", len(job.Runs), job.Runs[0].Run, job.RunsLeftOut, len(job.Logs))
+	}
+	for path, want := range map[string]int{at + "/runs?limit=1000": runs, at + "/logs?limit=70": runs * 4 / 5} {
+		seen, last, pages := 0, runs+1, 0
+		for cursor := ""; pages == 0 || cursor != ""; pages++ {
+			to := path
+			if cursor != "" {
+				to += "&cursor=" + cursor
+			}
+			r := s.ask(s.tokens[access.Viewer], "GET", to, nil)
+			var list page[struct{ Run int }]
+			if err := json.Unmarshal(r.body, &list); err != nil || r.status != 200 || len(r.body) > 5<<20 || pages > runs {
+				t.Fatalf("%s: %d, %d bytes, %v", to, r.status, len(r.body), err)
+			}
+			for _, item := range list.Items {
+				if item.Run > last {
+					t.Errorf("%s: run %d after %d", path, item.Run, last)
+				}
+				if item.Run < last {
+					seen++
+				}
+				last = item.Run
+			}
+			cursor = list.NextCursor
+		}
+		if seen != want || pages < 3 {
+			t.Errorf("%s: %d runs on %d pages, want %d", path, seen, pages, want)
+		}
+	}
+	for query, want := range map[string]string{"": "", "?run=2499&stream=stdout": "run 2499", "?run=3&stream=stdout": "run 3", "?run=5": ""} {
+		if r := s.ask(s.tokens[access.Viewer], "GET", at+"/log"+query, nil); r.status != 200 || string(r.body) != want {
+			t.Errorf("log%s: %d %s", query, r.status, r.body)
+		}
+	}
+	s.problemOf(s.ask(s.tokens[access.Viewer], "GET", at+"/log?run=2502", nil), 404, "not-found", "there were 2500")
+	if r := s.ask(s.tokens[access.Viewer], "GET", at+"/log/follow?run=2499", nil); !strings.Contains(string(r.body), "run 2499") || !strings.Contains(string(r.body), "event: end") {
+		t.Errorf("follow: %s", r.body)
 	}
 }
 

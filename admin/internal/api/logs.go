@@ -22,7 +22,8 @@ const pieceTime = 30 * time.Second
 func (s *server) addLogs() {
 	add(s, operation{
 		id: "jobs-log-sizes", method: http.MethodGet, path: "/jobs/{id}/logs", tag: "jobs", role: access.Viewer,
-		summary: "Tell how much each run of a job printed", detail: "Logs outlive their jobs: a job that is gone, and one that printed nothing, have none.",
+		summary: "Tell how much each run of a job printed",
+		detail:  "The newest run first; limit counts runs, of which each has an item a stream. Logs outlive their jobs: a job that is gone, and one that printed nothing, have none.",
 	}, s.jobsLogSizes)
 	add(s, operation{
 		id: "jobs-log", method: http.MethodGet, path: "/jobs/{id}/log", tag: "jobs", role: access.Viewer, stream: "application/octet-stream",
@@ -39,9 +40,35 @@ func (s *server) addLogs() {
 	}, s.jobsLogFollow)
 }
 
-func (s *server) jobsLogSizes(ctx context.Context, in *JobPath) (*answer[[]document.LogSize], error) {
-	sizes, err := joblog.Sizes(ctx, s.Pool, s.Jobs.Schema(), in.ID)
-	return answered(document.NewLogSizes(sizes), err)
+type jobsLogSizesInput struct {
+	JobPath
+	Paging
+}
+
+func (s *server) jobsLogSizes(ctx context.Context, in *jobsLogSizesInput) (*answer[Page[document.LogSize]], error) {
+	const list = "logs of a job"
+	before, err := positionOf[int64](list, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	if before == nil {
+		before = new(int64(joblog.AnyRun))
+	}
+	sizes, err := joblog.SizesBefore(ctx, s.Pool, s.Jobs.Schema(), in.ID, *before, in.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	runs := 0
+	for i, size := range sizes {
+		if i > 0 && size.Run == sizes[i-1].Run {
+			continue
+		}
+		if runs++; runs > in.Limit {
+			sizes = sizes[:i]
+			break
+		}
+	}
+	return &answer[Page[document.LogSize]]{partOf(list, document.NewLogSizes(sizes), runs > in.Limit, func(l document.LogSize) any { return l.Run })}, nil
 }
 
 // LogPart says which part of which run's log is meant.
@@ -125,7 +152,7 @@ func (s *server) download(ctx context.Context, id int64, in *LogPart, ranged str
 		status = http.StatusPartialContent
 		out.ContentRange = fmt.Sprintf("bytes %d-%d/%d", part.start, part.start+part.length-1, total)
 		out.ContentLength = strconv.FormatInt(part.length, 10)
-		ended, err := document.RunEnded(ctx, s.Jobs, id, run)
+		ended, err := joblog.Ended(ctx, s.Pool, s.Jobs.Schema(), id, run)
 		if err != nil {
 			return nil, err
 		}
@@ -166,7 +193,7 @@ func (s *server) download(ctx context.Context, id int64, in *LogPart, ranged str
 
 // logTotal is how many bytes of streams of a run are stored.
 func (s *server) logTotal(ctx context.Context, id int64, run int, letters string) (total int64, err error) {
-	sizes, err := joblog.Sizes(ctx, s.Pool, s.Jobs.Schema(), id)
+	sizes, err := joblog.SizesBefore(ctx, s.Pool, s.Jobs.Schema(), id, int64(run)+1, 1)
 	for _, size := range sizes {
 		for i := range len(letters) {
 			if size.Run == run && size.Stream == letters[i:i+1] {

@@ -130,7 +130,7 @@ func TestLogDownload(t *testing.T) {
 	if r := s.ask(s.tokens[access.Viewer], "HEAD", path, nil); r.status != http.StatusOK || len(r.body) > 0 {
 		t.Errorf("HEAD: %d, %d bytes", r.status, len(r.body))
 	}
-	sizes := do[[]document.LogSize](s, access.Viewer, http.StatusOK, "GET", path+"s", nil)
+	sizes := do[page[document.LogSize]](s, access.Viewer, http.StatusOK, "GET", path+"s", nil).Items
 	if len(sizes) != 1 || sizes[0].Printed != int64(size) {
 		t.Errorf("%+v", sizes)
 	}

@@ -7,8 +7,11 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -44,6 +47,8 @@ type service struct {
 	stop   func()
 	keys   secret.KeyFile
 	log    logText // of the server
+
+	operations func() *http.ServeMux // by method and path; its handlers answer with what an operation documents
 }
 
 // logText is a log that is kept.
@@ -114,6 +119,7 @@ func start(t *testing.T) *service {
 	}
 	t.Cleanup(s.stop)
 	s.url = server.URL()
+	s.operations = sync.OnceValue(s.documented)
 	return s
 }
 
@@ -172,7 +178,50 @@ func (s *service) ask(token, method, path string, body any, headers ...string) r
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.checkDocumented(r, answered.StatusCode)
 	return response{answered.StatusCode, answered.Header, text}
+}
+
+// documented is a mux of the operations, whose handlers say by headers which statuses each documents.
+func (s *service) documented() *http.ServeMux {
+	s.t.Helper()
+	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+"/openapi.json", http.NoBody)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+s.tokens[access.Viewer])
+	r, err := s.client.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer r.Body.Close() //nolint:errcheck // only read
+	var doc openAPI
+	if err := json.NewDecoder(r.Body).Decode(&doc); err != nil || len(doc.Paths) == 0 {
+		s.t.Fatalf("the document: %d, %d paths, %v", r.StatusCode, len(doc.Paths), err)
+	}
+	mux := http.NewServeMux()
+	doc.each(func(method, path string, op apiOperation) {
+		mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, _ *http.Request) {
+			for status := range op.Responses {
+				w.Header().Add("Status", status)
+			}
+		})
+	})
+	return mux
+}
+
+// checkDocumented fails the test if the document does not have the status that an operation answered a request with.
+func (s *service) checkDocumented(r *http.Request, status int) {
+	s.t.Helper()
+	handler, pattern := s.operations().Handler(r)
+	if pattern == "" {
+		return // no operation
+	}
+	says := httptest.NewRecorder()
+	handler.ServeHTTP(says, r)
+	if !slices.Contains(says.Header().Values("Status"), strconv.Itoa(status)) {
+		s.t.Errorf("%s answered %d, which the document does not have", pattern, status)
+	}
 }
 
 // do sends a request as somebody with a role, wants a status, and reads the answer.

@@ -32,7 +32,7 @@ func (s *server) addRunLogs() {
 type NodeLog struct {
 	Node  string             `json:"node"`
 	JobID int64              `json:"job_id"`
-	Logs  []document.LogSize `json:"logs" doc:"of each run of the job; empty: it printed nothing"`
+	Logs  []document.LogSize `json:"logs" doc:"of the last 100 runs of the job that printed something; empty: it printed nothing"`
 }
 
 type runsLogsInput struct {

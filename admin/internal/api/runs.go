@@ -21,7 +21,7 @@ func (s *server) addRuns() {
 		summary: "Start a run of a flow", errors: []int{http.StatusConflict},
 	}, s.runsStart)
 	add(s, operation{
-		id: "runs-list", method: http.MethodGet, path: "/runs", tag: "runs",
+		id: "runs-list", method: http.MethodGet, path: "/runs", tag: "runs", errors: []int{http.StatusNotFound},
 		summary: "List runs, the newest first", detail: "Those of projects in which you are a viewer.",
 	}, s.runsList)
 	add(s, operation{

@@ -27,7 +27,7 @@ func (s *server) addUsers() {
 		s.userVerb("disabled", s.Access.Disable))
 	add(s, op("users-enable", http.MethodPost, "/users/{name}/enable", "users", "Let a disabled user in again", operation{}),
 		s.userVerb("enabled", s.Access.Enable))
-	add(s, op("tokens-list", http.MethodGet, "/tokens", "tokens", "List tokens, newest first", operation{}), s.tokensList)
+	add(s, op("tokens-list", http.MethodGet, "/tokens", "tokens", "List tokens, newest first", operation{errors: []int{http.StatusNotFound}}), s.tokensList)
 	add(s, op("tokens-create", http.MethodPost, "/tokens", "tokens", "Make a token, and tell it this once",
 		operation{status: http.StatusCreated, errors: []int{http.StatusNotFound}}), s.tokensCreate)
 	add(s, op("tokens-revoke", http.MethodPost, "/tokens/{id}/revoke", "tokens", "End a token for good", operation{}), s.tokensRevoke)

@@ -160,6 +160,27 @@ func TestQueues(t *testing.T) {
 	}, "the audit")
 }
 
+// Of very many queues each has its own figures, though metrics do not tell them apart; the overview has the busiest.
+func TestVeryManyQueues(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{})
+	s.Exec(`INSERT INTO pelton.job_ready (priority, line, job_ids) SELECT 1, 'q' || i, ARRAY[i] FROM generate_series(1, 250) i`)
+	s.Exec(`INSERT INTO pelton.job_ready (priority, line, job_ids) VALUES (1, 'zebra', ARRAY[1001, 1002, 1003])`)
+	viewer := s.As("viewer")
+	pgtest.Eventually(t, pagetest.Patience, func() bool { return !strings.Contains(viewer.Get("/queues").Body, "Reading what waits") }, "the first reading")
+	a := viewer.Want(200, "/queues", `<a href="/jobs?queue=zebra">`, `data-label="Ready">3<`)
+	if n := strings.Count(a.Body, `data-label="Ready">1<`); n != 250 || strings.Contains(a.Body, "queue=other") {
+		t.Errorf("%d queues with a job", n)
+	}
+	if n := strings.Count(a.Body, "no executor takes its jobs"); n != 251 {
+		t.Errorf("%d queues that nobody works", n)
+	}
+	a = viewer.Want(200, "/", "253", "queue=zebra", "further <a href=\"/queues\">queues</a>")
+	if n := strings.Count(a.Body, `<a href="/jobs?queue=`); n != 200 || strings.Contains(a.Body, "queue=other") {
+		t.Errorf("%d queues on the overview", n)
+	}
+}
+
 func TestVisible(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

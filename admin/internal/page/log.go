@@ -26,6 +26,8 @@ const (
 	// followPause is the longest time between two looks at a log that is followed: a look is one or two short reads by a primary key. With the writer's
 	// quarter of a second a line is shown within half a second.
 	followPause = 150 * time.Millisecond
+	// runsToChoose is how many runs are offered to choose from; others are named by their numbers.
+	runsToChoose = 100
 	// backChunks bounds how many chunks a page may have, where they are tiny.
 	backChunks = 2000
 )
@@ -220,8 +222,8 @@ func (p *Page) logTail(ctx context.Context, job int64, run int32, size int) (v l
 }
 
 func (p *Page) logEnd(ctx context.Context, tx pgx.Tx, c logChoice, size int) (logView, error) {
-	var ended bool
-	if err := tx.QueryRow(ctx, p.sql.Get("run_ended"), pgx.QueryExecModeExec, c.Job, c.Run).Scan(&ended); err != nil {
+	ended, err := joblog.Ended(ctx, tx, p.config.Schema, c.Job, int(c.Run))
+	if err != nil {
 		return logView{}, err
 	}
 	const end = 1 << 62
@@ -260,7 +262,7 @@ type logPage struct {
 	logView
 
 	Charsets       []string
-	Sizes          []joblog.Size // of all runs
+	Sizes          []joblog.Size // of the newest runs, and the one that is shown
 	Query          string
 	Jump           string
 	Matches        []logMatch
@@ -272,16 +274,13 @@ type logPage struct {
 	Download       string
 }
 
-// Runs are the numbers of the runs that have a log, the newest first.
+// Runs are the numbers of the newest runs that have a log, the newest first.
 func (v *logPage) Runs() []int {
 	var runs []int
 	for _, s := range v.Sizes {
-		if !slices.Contains(runs, s.Run) {
-			runs = append(runs, s.Run)
-		}
+		runs = append(runs, s.Run)
 	}
-	slices.Reverse(runs)
-	return runs
+	return slices.Compact(runs)
 }
 
 // Printed is what the run has printed in all, and Stored what is kept of it.
@@ -333,7 +332,7 @@ func (p *Page) showChosenLog(w http.ResponseWriter, r *http.Request, c logChoice
 		after = max(idAt(jump)-1, 0)
 	}
 	err = p.read(r.Context(), func(ctx context.Context, tx pgx.Tx) error {
-		if v.Sizes, err = joblog.Sizes(ctx, tx, p.config.Schema, c.Job); err != nil {
+		if v.Sizes, err = p.logSizes(ctx, tx, c); err != nil {
 			return err
 		}
 		switch {
@@ -367,6 +366,16 @@ func (p *Page) showChosenLog(w http.ResponseWriter, r *http.Request, c logChoice
 	return p.render(w, r, "log", fmt.Sprintf("Log of job %d, run %d", c.Job, c.Run), &v)
 }
 
+// logSizes tells how much the newest runs of a job printed, the newest first, and then the one that is shown.
+func (p *Page) logSizes(ctx context.Context, tx pgx.Tx, c logChoice) ([]joblog.Size, error) {
+	sizes, err := joblog.SizesBefore(ctx, tx, p.config.Schema, c.Job, joblog.AnyRun, runsToChoose)
+	if err != nil || len(sizes) == 0 || sizes[len(sizes)-1].Run <= int(c.Run) {
+		return sizes, err
+	}
+	one, err := joblog.SizesBefore(ctx, tx, p.config.Schema, c.Job, int64(c.Run)+1, 1)
+	return append(sizes, one...), err
+}
+
 func chunkID(query url.Values, name string) (int64, error) {
 	text := query.Get(name)
 	if text == "" {
@@ -394,9 +403,8 @@ func (p *Page) followChosenLog(w http.ResponseWriter, r *http.Request, c logChoi
 		return err
 	}
 	return p.stream(w, r, check, func(ctx context.Context, send sender) error {
-		ended := func(ctx context.Context) (ended bool, err error) {
-			err = p.config.Pool.QueryRow(ctx, p.sql.Get("run_ended"), pgx.QueryExecModeExec, c.Job, c.Run).Scan(&ended)
-			return ended, err
+		ended := func(ctx context.Context) (bool, error) {
+			return joblog.Ended(ctx, p.config.Pool, p.config.Schema, c.Job, int(c.Run))
 		}
 		printer := newLogPrinter(c.Charset)
 		options := joblog.Options{Streams: c.Streams, After: max(after-1, 0), Pause: followPause}

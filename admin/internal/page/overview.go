@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -204,6 +205,7 @@ type overview struct {
 	Ready, Running float64
 	Ended, Failed  float64
 	Lines          []overviewLine
+	LeftOut        int // how many queues have no line
 	Throughput     template.HTML
 	Waits          template.HTML
 	Layers         []layer
@@ -214,6 +216,9 @@ type firingRule struct {
 	Rule     string
 	Subjects int32
 }
+
+// linesShown bounds the table of queues: the busiest are shown.
+const linesShown = 200
 
 type overviewLine struct {
 	Queue string
@@ -250,14 +255,24 @@ func (p *Page) overview(ctx context.Context, w window) (overview, error) {
 	for queue := range drawn.Queues {
 		names[queue] = true
 	}
-	all := newHistory(int(w.Long / w.Step))
-	for _, queue := range slices.Sorted(maps.Keys(names)) {
-		h := cmp.Or(drawn.Queues[queue], newHistory(int(w.Long/w.Step)))
+	all, idle := newHistory(int(w.Long/w.Step)), newHistory(int(w.Long/w.Step))
+	queues := slices.Collect(maps.Keys(names))
+	busy := map[string]float64{}
+	for _, queue := range queues {
+		h, g := cmp.Or(drawn.Queues[queue], idle), gauges.Queues[queue]
 		all.add(h)
+		ended, failed := h.ended()
+		o.Ready, o.Running, o.Ended, o.Failed = o.Ready+g.Ready, o.Running+g.Running, o.Ended+ended, o.Failed+failed
+		busy[queue] = g.Ready + g.Running + ended
+	}
+	slices.SortFunc(queues, func(a, b string) int { return cmp.Or(cmp.Compare(busy[b], busy[a]), strings.Compare(a, b)) })
+	o.LeftOut = max(0, len(queues)-linesShown)
+	queues = queues[:len(queues)-o.LeftOut]
+	slices.Sort(queues)
+	for _, queue := range queues {
+		h := cmp.Or(drawn.Queues[queue], idle)
 		line := newLine(queue, gauges.Queues[queue], h, w)
 		line.Unworked = line.Ready > 0 && !slices.Contains(drawn.Standing.worked, queue)
-		o.Ready, o.Running = o.Ready+line.Ready, o.Running+line.Running
-		o.Ended, o.Failed = o.Ended+line.Ended, o.Failed+line.Failed
 		o.Lines = append(o.Lines, line)
 	}
 	o.Layers = all.layers()
@@ -270,13 +285,19 @@ func (p *Page) overview(ctx context.Context, w window) (overview, error) {
 	return o, nil
 }
 
+// ended is how many runs ended, and how many of these failed.
+func (h *history) ended() (all, failed float64) {
+	failed = sum(h.Failed) + sum(h.Discarded)
+	return sum(h.Completed) + sum(h.Cancelled) + failed, failed
+}
+
 func newLine(queue string, gauges QueueGauges, h *history, w window) overviewLine {
 	l := overviewLine{Queue: queue, QueueGauges: gauges}
 	perStep := make([]float64, len(h.Completed))
 	for i := range perStep {
 		perStep[i] = h.Completed[i] + h.Failed[i] + h.Cancelled[i] + h.Discarded[i]
 	}
-	l.Ended, l.Failed = sum(perStep), sum(h.Failed)+sum(h.Discarded)
+	l.Ended, l.Failed = h.ended()
 	if w.Step == time.Minute {
 		l.Rate = sum(lasting(perStep[:len(perStep)-1], 5)) / 5
 	} else {

@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -121,10 +122,14 @@ func (s *queuesPage) fill(queues []*rivertype.Queue, gauges Gauges, changes map[
 		}
 		s.Queues = append(s.Queues, line)
 	}
-	for name, g := range gauges.Queues { // lines that nobody works
-		if !known[name] && name != "" {
-			s.Queues = append(s.Queues, queueLine{Name: name, Gauges: g})
+	for _, name := range slices.Sorted(maps.Keys(gauges.Queues)) { // lines that nobody works
+		if known[name] || name == "" {
+			continue
 		}
+		if s.More = s.More || len(s.Queues) >= queuesShown; s.More {
+			return
+		}
+		s.Queues = append(s.Queues, queueLine{Name: name, Gauges: gauges.Queues[name]})
 	}
 }
 

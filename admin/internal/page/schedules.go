@@ -40,12 +40,12 @@ var schedulesRoom = room{Name: "Schedules", Path: "/schedules", Sees: access.Act
 			return err
 		}},
 	} {
-		p.post("/schedules/{name}/"+verb, checksItself, func(w http.ResponseWriter, r *http.Request) error { return p.changeSchedule(w, r, do) })
+		p.post("/schedules/{name}/"+verb, operatorSomewhere, func(w http.ResponseWriter, r *http.Request) error { return p.changeSchedule(w, r, do) })
 	}
-	p.post("/schedules/{name}/trigger", checksItself, p.triggerSchedule)
-	p.post("/schedules/{name}/delete", checksItself, p.deleteSchedule)
-	p.post("/schedules/{name}/backfill", checksItself, p.backfillSchedule)
-	p.post("/schedules/{name}/backfill/cancel", checksItself, p.cancelBackfill)
+	p.post("/schedules/{name}/trigger", operatorSomewhere, p.triggerSchedule)
+	p.post("/schedules/{name}/delete", adminSomewhere, p.deleteSchedule)
+	p.post("/schedules/{name}/backfill", operatorSomewhere, p.backfillSchedule)
+	p.post("/schedules/{name}/backfill/cancel", operatorSomewhere, p.cancelBackfill)
 	p.mountScheduleForm()
 }}
 

@@ -66,9 +66,8 @@ func operateError(err error, what string, id int64) error {
 			return &EraseError{Text: pgErr.Message, Erased: pgErr.Code == Erased}
 		case FlowsNode:
 			node := &NodeError{Text: pgErr.Message}
-			if json.Unmarshal([]byte(pgErr.Detail), node) == nil {
-				return node
-			}
+			_ = json.Unmarshal([]byte(pgErr.Detail), node) // a mark that no engine has made may name what is no run
+			return node
 		}
 	}
 	return fmt.Errorf("%s %d: %w", what, id, err)

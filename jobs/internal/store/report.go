@@ -26,15 +26,32 @@ type Run struct {
 
 // Runs reads all runs of a job in order.
 func (s *Store) Runs(ctx context.Context, db DB, id int64) ([]Run, error) {
-	return query(ctx, db, s.sql.Get("runs_of"), fmt.Sprintf("runs of job %d", id), func(row pgx.CollectableRow) (r Run, err error) {
-		var output *string
-		err = row.Scan(&r.Run, &r.Attempt, &r.Outcome, &r.StartedAt, &r.EndedAt, &r.NextDue, &r.Error, &r.Trace, &output,
-			&r.ExecutorID, &r.Executor, &r.Host)
-		if output != nil {
-			r.Output = []byte(*output)
+	return query(ctx, db, s.sql.Get("runs_of"), fmt.Sprintf("runs of job %d", id), scanRun, id)
+}
+
+// RunsBefore reads runs of a job with smaller numbers than before, the newest first, until there are limit or they take so many bytes (0: no bound), and
+// tells whether more follow.
+func (s *Store) RunsBefore(ctx context.Context, db DB, id, before int64, limit, bytes int) (runs []Run, more bool, err error) {
+	runs, more, err = part(limit, bytes, scanRun, func(last *Run, limit int) (pgx.Rows, error) {
+		if last != nil {
+			before = int64(last.Run)
 		}
-		return r, err
-	}, id)
+		return db.Query(ctx, s.sql.Get("runs_before"), pgx.QueryExecModeCacheDescribe, id, before, limit)
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("runs of job %d: %w", id, err)
+	}
+	return runs, more, nil
+}
+
+func scanRun(row pgx.CollectableRow) (r Run, err error) {
+	var output *string
+	err = row.Scan(&r.Run, &r.Attempt, &r.Outcome, &r.StartedAt, &r.EndedAt, &r.NextDue, &r.Error, &r.Trace, &output,
+		&r.ExecutorID, &r.Executor, &r.Host)
+	if output != nil {
+		r.Output = []byte(*output)
+	}
+	return r, err
 }
 
 // AuditEntry says who changed what.
