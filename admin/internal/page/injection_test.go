@@ -24,7 +24,9 @@ func TestInjectionsFindNothing(t *testing.T) {
 	injections := []string{`'`, `' OR '1'='1`, `') OR ('1'='1`, `' OR 1=1 --`, `"`, `\`, `%`, `_`, `*`}
 	form := regexp.MustCompile(`(?s)<form[^>]*role="search".*?</form>`)
 	field := regexp.MustCompile(`<input( type="search")? name="([a-z_]+)"`)
-	rows := func(a pagetest.Answer) int { return strings.Count(form.ReplaceAllString(a.Body, ""), `<th scope="row"`) }
+	rows := func(a pagetest.Answer) int {
+		return strings.Count(form.ReplaceAllString(a.Body, ""), `<th scope="row"`)
+	}
 	tried := map[string]bool{}
 	for _, path := range []string{"/jobs", "/dead", "/audit", "/schedules", "/runs", "/flows", "/admin", "/admin/tokens"} {
 		all := admin.Want(200, path)
