@@ -345,6 +345,7 @@ type runForm struct {
 	ManyNodes   bool   // too many to tick: Disabled has their paths
 	Disabled    string // a path a line
 	OnFailure   string
+	Cancelled   string // how it ends when an end node was cancelled
 	Concurrent  string
 	Priority    string
 	MaxParallel string
@@ -358,6 +359,7 @@ type runForm struct {
 	Said        string              // what a check found
 	Open        bool
 	Actions     []string
+	Ends        []string
 	Concurrents []string
 }
 
@@ -442,6 +444,7 @@ func newRunForm(graph *flow.Graph) runForm {
 		}
 	}
 	f.Actions = []string{string(flow.FinishCurrent), string(flow.CancelAll), string(flow.FinishPossible)}
+	f.Ends = []string{string(flow.EndKilled), string(flow.EndSucceeded)}
 	for _, c := range []flow.Concurrent{flow.Allow, flow.Skip, flow.Queue, flow.Pipeline1, flow.Pipeline2, flow.Pipeline3} {
 		f.Concurrents = append(f.Concurrents, string(c))
 	}
@@ -462,7 +465,7 @@ func (f *runForm) fill(o flow.Options) {
 		f.NodeParams += f.lines(o.NodeParams[path], path+":")
 	}
 	f.disable(o.Disabled)
-	f.OnFailure, f.Concurrent, f.Queue = string(o.OnFailure), string(o.Concurrent), o.Queue
+	f.OnFailure, f.Cancelled, f.Concurrent, f.Queue = string(o.OnFailure), string(o.OnCancelledEnd), string(o.Concurrent), o.Queue
 	f.Priority, f.MaxParallel, f.JobPriority = numberOrNone(o.Priority), numberOrNone(o.MaxParallel), numberOrNone(o.JobPriority)
 	f.SLAs = make([]formSLA, max(len(o.SLAs), slaRows))
 	for i, s := range o.SLAs {

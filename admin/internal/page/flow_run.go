@@ -191,8 +191,8 @@ func (f *runForm) parse(r *http.Request) flow.Options {
 		}
 		return written, n
 	}
-	f.OnFailure, f.Concurrent, f.Queue = text("on_failure"), text("concurrent"), text("queue")
-	o.OnFailure, o.Concurrent, o.Queue = flow.OnFailure(f.OnFailure), flow.Concurrent(f.Concurrent), f.Queue
+	f.OnFailure, f.Cancelled, f.Concurrent, f.Queue = text("on_failure"), text("on_cancelled_end"), text("concurrent"), text("queue")
+	o.OnFailure, o.OnCancelledEnd, o.Concurrent, o.Queue = flow.OnFailure(f.OnFailure), flow.OnCancelledEnd(f.Cancelled), flow.Concurrent(f.Concurrent), f.Queue
 	f.Priority, o.Priority = number("priority")
 	f.MaxParallel, o.MaxParallel = number("max_parallel")
 	f.JobPriority, o.JobPriority = number("job_priority")
