@@ -177,9 +177,7 @@ const ownKeys = "pelton:"
 // enqueues what others send. JSON that is no object it leaves to CheckInsert.
 func CheckMetadata(metadata []byte) error {
 	var keys map[string]json.RawMessage
-	if json.Unmarshal(metadata, &keys) != nil {
-		return nil
-	}
+	_ = json.Unmarshal(metadata, &keys)
 	return checkKeys(keys)
 }
 

@@ -1,7 +1,6 @@
 package periodic
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -284,12 +283,4 @@ func flowFaults(err error) error {
 	var f faults
 	f.each("flow", err)
 	return errors.Join(f...)
-}
-
-func metadataKeys(metadata []byte) map[string]json.RawMessage {
-	var keys map[string]json.RawMessage
-	if json.Unmarshal(metadata, &keys) != nil {
-		return nil // the queue says what is wrong
-	}
-	return keys
 }

@@ -28,6 +28,9 @@ type NodeRow = store.Node
 // Attempt is one that a node's job has behind it, while another is to follow.
 type Attempt = store.Attempt
 
+// EntryFilter selects flows of the newest versions; zero fields select all.
+type EntryFilter = store.FlowFilter
+
 // RunFilter selects runs; zero fields select all.
 type RunFilter = store.RunFilter
 
@@ -40,9 +43,15 @@ type RunDetail struct {
 
 // Flows lists the flows of the newest versions; of all projects if project is "". ErrNotFound if there is no such project.
 func (c *Client) Flows(ctx context.Context, project string) ([]Entry, error) {
-	list, err := c.store.Flows(ctx, project)
+	return c.ListFlows(ctx, EntryFilter{Project: project}, 0)
+}
+
+// ListFlows lists flows of the newest versions by project and name, at most limit; all if limit is 0. ErrNotFound if the filter names a project that
+// there is not.
+func (c *Client) ListFlows(ctx context.Context, filter EntryFilter, limit int) ([]Entry, error) {
+	list, err := c.store.Flows(ctx, filter, limit)
 	if err == nil && len(list) == 0 {
-		err = c.known(ctx, project, "")
+		err = c.known(ctx, filter.Project, "")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list flows: %w", err)
@@ -58,6 +67,18 @@ func (c *Client) Versions(ctx context.Context, project string, limit int) ([]Ver
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list versions: %w", err)
+	}
+	return list, nil
+}
+
+// VersionsBefore lists versions of a project with numbers below before, the newest first, at most limit. ErrNotFound if there is no such project.
+func (c *Client) VersionsBefore(ctx context.Context, project string, before, limit int) ([]Version, error) {
+	list, err := c.store.VersionsBefore(ctx, project, before, limit)
+	if err == nil && len(list) == 0 {
+		err = c.known(ctx, project, "")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list versions of %q: %w", project, err)
 	}
 	return list, nil
 }

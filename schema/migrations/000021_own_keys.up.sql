@@ -128,7 +128,7 @@ BEGIN
     END IF;
     -- A worker that stores its output while it runs changes nothing that was asked: no audit.
     IF coalesce(new_queue, new_priority::text, new_max_attempts::text, new_args::text) IS NOT NULL
-        OR new_metadata - 'output' <> '{}' THEN
+        OR new_metadata - 'output' <> '{}' OR actor IS NOT NULL AND new_metadata IS NOT NULL THEN
         PERFORM pelton.record_audit(actor, 'job.update', job::text, jsonb_strip_nulls(to_jsonb(old)), jsonb_strip_nulls(jsonb_build_object(
             'queue', new_queue, 'priority', new_priority, 'max_attempts', new_max_attempts,
             'args_bytes', length(new_args::text), 'args_changed', others, 'metadata_keys', (SELECT jsonb_agg(k) FROM jsonb_object_keys(new_metadata) k))));

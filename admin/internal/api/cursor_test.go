@@ -52,6 +52,23 @@ func TestCursorsOfOtherLists(t *testing.T) {
 			t.Errorf("%q is a cursor: %v", text, *p)
 		}
 	}
+	cursor = cursorTo("flows", flowPlace{"sales", "etl"})
+	if p, err := positionOf[flowPlace]("flows", cursor); err != nil || *p != (flowPlace{"sales", "etl"}) {
+		t.Errorf("%v %v", p, err)
+	}
+	for _, text := range []string{cursorTo("flows", "sales"), cursorTo("flows", 7), cursorTo("versions", flowPlace{"sales", "etl"}), cursorTo("flows", map[string]int{"p": 1})} {
+		if p, err := positionOf[flowPlace]("flows", text); err == nil {
+			t.Errorf("%q is a cursor of flows: %v", text, *p)
+		}
+	}
+	if p, err := positionOf[int32]("versions", cursorTo("versions", 7)); err != nil || *p != 7 {
+		t.Errorf("%v %v", p, err)
+	}
+	for _, text := range []string{cursor, cursorTo("versions", int64(1)<<40), cursorTo("versions", "7"), cursorTo("runs", 7)} {
+		if p, err := positionOf[int32]("versions", text); err == nil {
+			t.Errorf("%q is a cursor of versions: %v", text, *p)
+		}
+	}
 }
 
 func TestRanges(t *testing.T) {

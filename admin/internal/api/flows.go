@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -78,21 +78,31 @@ type flowsListInput struct {
 	Project string `query:"project" maxLength:"64" doc:"of this project"`
 }
 
+// flowPlace is the position of a flow in the list of flows.
+type flowPlace struct {
+	Project string `json:"p"`
+	Flow    string `json:"f"`
+}
+
 func (s *server) flowsList(ctx context.Context, in *flowsListInput) (*answer[Page[flow.Entry]], error) {
 	projects, err := viewed(ctx, in.Project)
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.Flows.Flows(ctx, in.Project)
+	const list = "flows"
+	after, err := positionOf[flowPlace](list, in.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	if projects != nil {
-		all = slices.DeleteFunc(all, func(e flow.Entry) bool { return !slices.Contains(projects, e.Project) })
+	f := flow.EntryFilter{Project: in.Project, Projects: projects}
+	if after != nil {
+		f.AfterProject, f.AfterFlow = after.Project, after.Flow
 	}
-	key := func(e flow.Entry) string { return e.Project + "\x00" + e.Flow }
-	slices.SortFunc(all, func(a, b flow.Entry) int { return bytes.Compare([]byte(key(a)), []byte(key(b))) })
-	return answered(pageFrom("flows", append([]flow.Entry{}, all...), in.Paging, key))
+	flows, err := s.Flows.ListFlows(ctx, f, in.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	return &answer[Page[flow.Entry]]{pageOf(list, append([]flow.Entry{}, flows...), in.Limit, func(e flow.Entry) any { return flowPlace{e.Project, e.Flow} })}, nil
 }
 
 type flowsVersionsInput struct {
@@ -100,18 +110,25 @@ type flowsVersionsInput struct {
 	Paging
 }
 
-// mostVersions is how many versions of a project are looked at.
-const mostVersions = 10_000
-
 func (s *server) flowsVersions(ctx context.Context, in *flowsVersionsInput) (*answer[Page[flow.Version]], error) {
 	if err := access.Check(ctx, access.Viewer, in.Project); err != nil {
 		return nil, err
 	}
-	all, err := s.Flows.Versions(ctx, in.Project, mostVersions)
+	const list = "versions"
+	before, err := positionOf[int32](list, in.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	return answered(pageFrom("versions", append([]flow.Version{}, all...), in.Paging, func(v flow.Version) int { return -v.No }))
+	below := math.MaxInt32
+	if before != nil {
+		below = int(*before)
+	}
+	return answered(readPage(list, in.Limit, func(v flow.Version) any { return v.No }, func(last *flow.Version, limit int) ([]flow.Version, error) {
+		if last != nil {
+			below = last.No
+		}
+		return s.Flows.VersionsBefore(ctx, in.Project, below, limit)
+	}))
 }
 
 // Upload is the body of a request that is a file, which the handler reads.

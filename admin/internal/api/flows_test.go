@@ -3,9 +3,11 @@ package api_test
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,8 +46,13 @@ const (
 // push pushes a project with the flow etl.
 func (s *service) push(role access.Role, project string) {
 	s.t.Helper()
-	r := s.ask(s.tokens[role], "POST", "/api/v1/projects/"+project+"/versions", zipped(s.t, map[string]string{"p.project": projectFile, "etl.flow": twoNodes}),
-		"Content-Type", "application/zip")
+	s.pushFiles(role, project, map[string]string{"p.project": projectFile, "etl.flow": twoNodes})
+}
+
+// pushFiles pushes a project with these files.
+func (s *service) pushFiles(role access.Role, project string, files map[string]string) {
+	s.t.Helper()
+	r := s.ask(s.tokens[role], "POST", "/api/v1/projects/"+project+"/versions", zipped(s.t, files), "Content-Type", "application/zip")
 	if r.status != http.StatusCreated {
 		s.t.Fatalf("push: %d %s", r.status, r.body)
 	}
@@ -65,6 +72,90 @@ func (s *service) of(project string, role access.Role) string {
 type page[T any] struct {
 	Items      []T
 	NextCursor string `json:"next_cursor"`
+}
+
+// The cursors lead through all flows that one may see, and through all versions, also while others are pushed.
+func TestPagesOfFlowsAndVersions(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	files := map[string]string{"p.project": projectFile}
+	for _, name := range []string{"a", "b", "B", "ä", "z"} {
+		files[name+".flow"] = twoNodes
+	}
+	for _, project := range []string{"sales", "sales-2", "Sales", "hidden", "other"} {
+		s.pushFiles(access.Admin, project, files)
+	}
+	s.push(access.Admin, "one")
+	run := do[struct{ Run int64 }](s, access.Operator, 201, "POST", "/api/v1/projects/sales/flows/z/runs", map[string]any{}).Run
+	names := func(list []flow.Entry) (all []string) {
+		for _, e := range list {
+			all = append(all, e.Project+"/"+e.Flow)
+			if (e.LastRun != nil && *e.LastRun == run) != (e.Project == "sales" && e.Flow == "z") {
+				t.Errorf("%s/%s: last run %v", e.Project, e.Flow, e.LastRun)
+			}
+		}
+		return all
+	}
+	var want []string
+	for _, project := range []string{"Sales", "hidden", "one", "other", "sales", "sales-2"} {
+		for _, name := range []string{"B", "a", "b", "z", "ä"} {
+			if project != "one" {
+				want = append(want, project+"/"+name)
+			}
+		}
+		if project == "one" {
+			want = append(want, "one/etl")
+		}
+	}
+	for _, limit := range []int{1, 2, 5, 7, len(want), 1000} {
+		if got := names(walk[flow.Entry](s, fmt.Sprintf("/api/v1/flows?limit=%d", limit))); !slices.Equal(got, want) {
+			t.Errorf("by %d: %q", limit, got)
+		}
+		if got := names(walk[flow.Entry](s, fmt.Sprintf("/api/v1/flows?project=sales&limit=%d", limit))); !slices.Equal(got, want[16:21]) {
+			t.Errorf("of sales, by %d: %q", limit, got)
+		}
+	}
+	entries := func(r response) (list page[flow.Entry]) {
+		if err := json.Unmarshal(r.body, &list); err != nil || r.status != 200 {
+			t.Fatalf("%d %s: %v", r.status, r.body, err)
+		}
+		return list
+	}
+	token := s.of("other", access.Viewer)
+	first := entries(s.ask(token, "GET", "/api/v1/flows?limit=3", nil))
+	rest := entries(s.ask(token, "GET", "/api/v1/flows?limit=3&cursor="+first.NextCursor, nil))
+	if got := names(append(first.Items, rest.Items...)); !slices.Equal(got, want[11:16]) || rest.NextCursor != "" {
+		t.Errorf("the viewer of other sees %q", got)
+	}
+	if r := s.ask(s.of("unpushed", access.Viewer), "GET", "/api/v1/flows", nil); r.status != 200 || !strings.Contains(string(r.body), `"items":[]`) {
+		t.Errorf("the viewer of no project: %d %s", r.status, r.body)
+	}
+	s.problemOf(s.ask(s.tokens[access.Viewer], "GET", "/api/v1/flows?project=none", nil), 404, "not-found", `"none"`)
+	s.problemOf(s.ask(s.tokens[access.Viewer], "GET", "/api/v1/projects/none/versions", nil), 404, "not-found", `"none"`)
+	for range 4 {
+		s.push(access.Admin, "one")
+	}
+	const versions = "/api/v1/projects/one/versions?limit=2"
+	newest := do[page[flow.Version]](s, access.Viewer, 200, "GET", versions, nil)
+	s.push(access.Admin, "one")
+	older := do[page[flow.Version]](s, access.Viewer, 200, "GET", versions+"&cursor="+newest.NextCursor, nil)
+	oldest := do[page[flow.Version]](s, access.Viewer, 200, "GET", versions+"&cursor="+older.NextCursor, nil)
+	if oldest.NextCursor != "" || len(walk[flow.Version](s, versions)) != 6 {
+		t.Errorf("the oldest: %+v", oldest)
+	}
+	var numbers []int
+	for _, v := range slices.Concat(newest.Items, older.Items, oldest.Items) {
+		numbers = append(numbers, v.No)
+		if v.Project != "one" || v.Flows != 1 {
+			t.Errorf("%+v", v)
+		}
+	}
+	if !slices.Equal(numbers, []int{5, 4, 3, 2, 1}) {
+		t.Errorf("versions: %v", numbers)
+	}
+	for _, path := range []string{"/api/v1/flows?cursor=" + newest.NextCursor, versions + "&cursor=" + first.NextCursor} {
+		s.problemOf(s.ask(s.tokens[access.Viewer], "GET", path, nil), 422, "bad-cursor", "")
+	}
 }
 
 func TestFlowsFromPushToKill(t *testing.T) {

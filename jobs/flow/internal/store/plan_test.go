@@ -145,6 +145,38 @@ func TestReportsAreReadFromTheFloor(t *testing.T) {
 	}
 }
 
+// A page of the flows, or of the versions of a project, costs what it shows, wherever in the list it is.
+func TestPagesOfFlowsAreReadByTheirKeys(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.exec(`INSERT INTO pelton.flow_project (name) SELECT 'p' || to_char(g, 'FM000') FROM generate_series(1, 300) g`)
+	d.exec(`INSERT INTO pelton.flow_version (project_id, no, pushed_by, format) SELECT p.id, n, 'me', 'code'
+		FROM pelton.flow_project p, generate_series(1, 5) n ORDER BY n, p.id`)
+	d.exec(`INSERT INTO pelton.flow_version (project_id, no, pushed_by, format) SELECT 150, n, 'me', 'code' FROM generate_series(6, 5000) n`)
+	d.exec(`INSERT INTO pelton.flow (version_id, name, nodes, graph) SELECT v.id, 'f' || to_char(g, 'FM0000'), 1, json_build_object('x', repeat('x', 400))
+		FROM pelton.flow_version v, generate_series(1, CASE v.no WHEN 5000 THEN 5000 ELSE 10 END) g WHERE v.no IN (5, 5000)`)
+	d.exec(`INSERT INTO pelton.flow_run (version_id, project_id, flow, status, created_by, options, ended_at)
+		SELECT 1, CASE g % 2 WHEN 0 THEN 150 ELSE 1 + g % 300 END, 'f0001', 'SUCCEEDED', 'me', '{}', now() FROM generate_series(1, 10000) g`)
+	d.exec(`VACUUM ANALYZE`)
+	for name, args := range map[string][]any{
+		"flows":                           {"", "", "", 11, nil},
+		"flows behind most":               {"", "p290", "f0003", 11, nil},
+		"flows of the largest":            {"p150", "", "", 11, nil},
+		"flows within the largest":        {"", "p150", "f3000", 11, nil},
+		"flows of two":                    {"", "", "", 11, []string{"p007", "p150"}},
+		"versions_before of the largest":  {"p150", 1 << 30, 11},
+		"versions_before far back":        {"p150", 1000, 11},
+		"versions_before of one with few": {"p299", 1 << 30, 11},
+	} {
+		statement, _, _ := strings.Cut(name, " ")
+		if n := d.pages(statement, args...); n > 100 {
+			t.Errorf("%s: a page of 11 looks at %d pages", name, n)
+		} else {
+			t.Logf("%s: %d pages", name, n)
+		}
+	}
+}
+
 // Whoever looks at a run reads no more of the leases than may hold its jobs.
 func TestLeasesReadToShowARun(t *testing.T) {
 	t.Parallel()

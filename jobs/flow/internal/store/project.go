@@ -183,6 +183,11 @@ func (s *Store) Versions(ctx context.Context, project string, limit int) ([]Vers
 	return all[Version](ctx, s, s.Pool, "versions", project, limit)
 }
 
+// VersionsBefore lists the versions of a project with numbers below one, the newest first.
+func (s *Store) VersionsBefore(ctx context.Context, project string, before, limit int) ([]Version, error) {
+	return all[Version](ctx, s, s.Pool, "versions_before", project, before, limit)
+}
+
 // FlowEntry is a flow of a project's newest version.
 type FlowEntry struct {
 	Project   string     `json:"project"`
@@ -194,9 +199,16 @@ type FlowEntry struct {
 	StartedAt *time.Time `json:"last_started_at,omitempty"`
 }
 
-// Flows lists the flows of the newest versions, with their last runs; of all projects if project is "".
-func (s *Store) Flows(ctx context.Context, project string) ([]FlowEntry, error) {
-	return all[FlowEntry](ctx, s, s.Pool, "flows", project)
+// FlowFilter selects flows of the newest versions; zero fields select all.
+type FlowFilter struct {
+	Project                 string
+	Projects                []string // of one of these; nil: of any
+	AfterProject, AfterFlow string   // behind this one, by project and name
+}
+
+// Flows lists flows of the newest versions, with their last runs, by project and name; limit 0: all.
+func (s *Store) Flows(ctx context.Context, f FlowFilter, limit int) ([]FlowEntry, error) {
+	return all[FlowEntry](ctx, s, s.Pool, "flows", f.Project, f.AfterProject, f.AfterFlow, limit, f.Projects)
 }
 
 // Graph reads a flow of a version, and tells how many bytes it is stored in. ErrNotFound if there is none.
