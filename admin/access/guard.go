@@ -106,7 +106,13 @@ func (g *Guard) Identify(r *http.Request) (Actor, error) {
 		if !strings.EqualFold(scheme, "Bearer") {
 			return Actor{}, fmt.Errorf("%w: want Authorization: Bearer and a token", ErrNotLoggedIn)
 		}
-		return g.store.ByToken(ctx, strings.TrimSpace(secret))
+		actor, err := g.store.ByToken(ctx, strings.TrimSpace(secret))
+		if errors.Is(err, ErrNotLoggedIn) {
+			if open, _ := g.open(ctx, r); open { // what went wrong with the question matters less than what is said already
+				err = fmt.Errorf("%w; there are no users yet: send no Authorization, or make a user with pelton user add and a token with pelton token create", err)
+			}
+		}
+		return actor, err
 	}
 	if secret := g.sessionOf(r); secret != "" {
 		if err := checkCookieOrigin(r); err != nil {

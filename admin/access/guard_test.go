@@ -370,8 +370,12 @@ func TestWithoutUsers(t *testing.T) {
 			t.Errorf("Host %s: %d %q, want %d", host, a.StatusCode, a.body, status)
 		}
 	}
+	bearer := []string{"Authorization", "Bearer pelton_AAAA"}
+	own.want(own.ask(c, "GET", "/see", nil, bearer...), 401, "there are no users yet: send no Authorization")
+	others.want(others.ask(c, "GET", "/see", nil, bearer...), 401, "or its user is disabled\"")
 	addUser(t, store, "alice")
 	own.want(own.ask(c, "GET", "/see", nil), 401, "not logged in")
+	own.want(own.ask(c, "GET", "/see", nil, bearer...), 401, "or its user is disabled\"")
 	if _, err := store.Disable(t.Context(), by, "alice"); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/peltonq/pelton/internal/span"
 )
 
 // Duration is a time.Duration that files and JSON hold as text: 90s, 1h30m, 7d.
@@ -37,12 +39,7 @@ func (d *Duration) UnmarshalText(text []byte) (err error) {
 
 // ParseDuration reads a time that is not negative, which may be in days: 7d.
 func ParseDuration(text string) (Duration, error) {
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
-			return Duration(time.Duration(n) * 24 * time.Hour), nil
-		}
-	}
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+	if d, err := span.Parse(text); err == nil {
 		return Duration(d), nil
 	}
 	return 0, fmt.Errorf("%q is no time: want one as 90s, 15m, 1h30m or 7d", text)

@@ -50,7 +50,7 @@ func (a *app) audit() *cobra.Command {
 	f.StringVar(&params.Target, "target", "", "only changes of this job id, queue, ...")
 	f.StringVar(&params.Action, "action", "", "only this action: job.cancel, queue.pause, dead.redrive, ...")
 	f.StringVar(&params.Actor, "actor", "", "only changes by this actor")
-	f.StringVar(&since, "since", "", "only changes since: RFC 3339, or a duration back as 2h")
+	f.StringVar(&since, "since", "", "only changes since: RFC 3339, a date in UTC, or a duration back as 2h or 3d")
 	f.Int64Var(&params.Before, "before", 0, "continue a list: only entries with smaller `ID`s")
 	f.IntVar(&params.Limit, "limit", params.Limit, "at most so many, 1 to 10,000")
 	return parent(&cobra.Command{Use: "audit", Short: "See who changed what", GroupID: groupOperate}, listing)

@@ -32,7 +32,7 @@ func (f *deadFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.kinds, "kind", nil, "only letters of these kinds")
 	flags.StringSliceVar(&f.queues, "queue", nil, "only letters of these queues")
 	flags.StringVar(&f.reason, "reason", "", "exhausted (out of attempts) or poison (lost with its process again and again)")
-	flags.StringVar(&f.since, "since", "", "only letters that died since: RFC 3339, or a duration back as 2h")
+	flags.StringVar(&f.since, "since", "", "only letters that died since: RFC 3339, a date in UTC, or a duration back as 2h or 3d")
 	flags.StringVar(&f.until, "until", "", "only letters that died before: the same")
 }
 

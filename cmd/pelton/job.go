@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/peltonq/pelton/admin/document"
+	"github.com/peltonq/pelton/internal/span"
 )
 
 func (a *app) job() *cobra.Command {
@@ -39,7 +40,7 @@ func parseIDs(args []string) ([]int64, error) {
 	return ids, nil
 }
 
-// parseAt reads a time: RFC 3339, or a duration from now.
+// parseAt reads a time: RFC 3339, or a duration from now. Empty: zero.
 func parseAt(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -47,10 +48,10 @@ func parseAt(text string) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, nil
 	}
-	if d, err := time.ParseDuration(text); err == nil {
+	if d, err := span.Parse(text); err == nil {
 		return time.Now().Add(d), nil
 	}
-	return time.Time{}, usagef("time %q: want RFC 3339 as 2026-01-02T15:04:05Z, or a duration from now as 10m", text)
+	return time.Time{}, usagef("time %q: want RFC 3339 as 2026-01-02T15:04:05Z, or a duration from now as 10m or 3d", text)
 }
 
 func states() []string {

@@ -41,7 +41,7 @@ resume.`,
 	f.StringVar(&one.args, "args", "{}", "args as `JSON`, or @FILE, or @- for stdin")
 	f.StringVar(&one.queue, "queue", "", "queue (default \"default\")")
 	f.IntVar(&one.priority, "priority", 0, "1 (first) to 4 (default 1)")
-	f.StringVar(&one.at, "at", "", "when to run: RFC 3339, or a duration from now")
+	f.StringVar(&one.at, "at", "", "when to run: RFC 3339, or a duration from now as 10m or 3d")
 	f.IntVar(&one.maxAttempts, "max-attempts", 0, "attempts before it becomes a dead letter (default 25)")
 	f.StringVar(&one.uniqueKey, "unique-key", "", "skip if a job of this kind and key is there")
 	f.StringArrayVar(&one.tags, "tag", nil, "tag; may be repeated")

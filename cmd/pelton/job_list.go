@@ -57,7 +57,7 @@ func (a *app) jobList() *cobra.Command {
 	flags.StringSliceVar(&f.kinds, "kind", nil, "only jobs of these kinds")
 	flags.StringSliceVar(&f.queues, "queue", nil, "only jobs of these queues")
 	flags.StringSliceVar(&f.tags, "tag", nil, "only jobs with all of these tags")
-	flags.StringVar(&f.since, "since", "", "only jobs made since: RFC 3339, or a duration back as 2h")
+	flags.StringVar(&f.since, "since", "", "only jobs made since: RFC 3339, a date in UTC, or a duration back as 2h or 3d")
 	flags.StringVar(&f.until, "until", "", "only jobs made before: the same")
 	flags.IntVar(&f.limit, "limit", 100, "at most so many, 1 to 10,000")
 	flags.StringVar(&f.after, "after", "", "continue a list: the `CURSOR` that it printed on stderr")

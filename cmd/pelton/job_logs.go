@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/peltonq/pelton/admin/document"
+	"github.com/peltonq/pelton/internal/span"
 	"github.com/peltonq/pelton/jobs/joblog"
 )
 
@@ -140,14 +141,18 @@ func (a *app) printChunk(from origin, c joblog.Chunk) error {
 	return err
 }
 
-// parsePast reads a time: RFC 3339, or a duration back from now. Empty: zero.
+// parsePast reads a time: RFC 3339, a date in UTC, or a duration back from now. Empty: zero.
 func parsePast(text string) (time.Time, error) {
-	if d, err := time.ParseDuration(strings.TrimPrefix(text, "-")); err == nil {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if d, err := span.Parse(strings.TrimPrefix(text, "-")); err == nil {
 		return time.Now().Add(-d), nil
 	}
-	t, err := parseAt(text)
-	if err != nil {
-		return t, usagef("time %q: want RFC 3339 as 2026-01-02T15:04:05Z, or a duration back from now as 2h", text)
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
 	}
-	return t, nil
+	return time.Time{}, usagef("time %q: want RFC 3339 as 2026-01-02T15:04:05Z, a date, or a duration back from now as 2h or 3d", text)
 }

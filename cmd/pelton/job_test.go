@@ -181,10 +181,11 @@ func TestListFiltersAndPages(t *testing.T) {
 	s := newShell(t)
 	s.enqueue("noop", "--queue", "one", "--tag", "red")
 	s.enqueue("noop", "--queue", "two", "--tag", "red")
-	s.enqueue("report", "--queue", "two", "--at", "1h")
+	s.enqueue("report", "--queue", "two", "--at", "3d")
 	for want, args := range map[string][]string{
 		"3": nil, "2": {"--kind", "noop"}, "2 ": {"--queue", "two"}, "2  ": {"--tag", "red"}, "1": {"--state", "scheduled"},
 		"1 ": {"--queue", "two", "--tag", "red"}, "0": {"--since", "2100-01-01T00:00:00Z"},
+		"0 ": {"--since", "2100-01-01"}, "3 ": {"--since", "2026-01-01"}, "3  ": {"--since", "3d"}, "0  ": {"--until", "1d"},
 	} {
 		if n := len(s.lines(append([]string{"job", "list"}, args...)...)); n != len(strings.TrimSpace(want))*int(want[0]-'0') {
 			t.Errorf("job list %v lists %d, want %s", args, n, want)
@@ -197,6 +198,11 @@ func TestListFiltersAndPages(t *testing.T) {
 		t.Errorf("second page: %v", rest)
 	}
 	s.fails(exitUsage, "--after", "job", "list", "--after", "x")
+	s.fails(exitUsage, `time "3 days": want RFC 3339 as 2026-01-02T15:04:05Z, a date, or a duration back from now as 2h or 3d`,
+		"job", "list", "--since", "3 days")
+	if rows := s.lines("audit", "list", "--since", "1d"); len(rows) != 3 {
+		t.Errorf("the audit of the last day has %d rows, want the 3 enqueued jobs", len(rows))
+	}
 	if newest := s.lines("job", "list", "--newest"); newest[0]["kind"] != "report" {
 		t.Errorf("newest first: %v", newest[0])
 	}

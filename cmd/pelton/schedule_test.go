@@ -205,11 +205,12 @@ func TestBackfillFromTheCommandLine(t *testing.T) {
 		t.Errorf("tick: %v", tick)
 	}
 	s.fails(exitFailed, "2 of its runs did not succeed; see pelton schedule ticks fails --backfill 2", "schedule", "backfill", "fails", "--from", "2026-01-01", "--to", "2026-01-02")
-	for since, want := range map[string]int{"2026-03-09": 2, "2026-03-09T02:29": 2, "2026-03-09T02:31": 1, "2026-03-09T06:31:00Z": 1, "2h": 0} {
+	for since, want := range map[string]int{"2026-03-09": 2, "2026-03-09T02:29": 2, "2026-03-09T02:31": 1, "2026-03-09T06:31:00Z": 1, "2h": 0, "1d": 0, "36500d": 4} {
 		if got := s.lines("schedule", "ticks", "daily", "--source", "backfill", "--since", since); len(got) != want {
 			t.Errorf("since %s: %d ticks, want %d: %v", since, len(got), want, got)
 		}
 	}
+	s.fails(exitUsage, "or a duration back from now as 2h or 10d", "schedule", "ticks", "daily", "--since", "soon")
 	id := strings.TrimSpace(s.ok("schedule", "backfill", "daily", "--from", "2026-01-01", "--to", "2026-06-01", "--all", "--no-wait"))
 	if got := s.object("schedule", "backfill", "cancel", id); got["status"] != "cancelled" && got["status"] != "completed" {
 		t.Errorf("cancel: %v", got)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/peltonq/pelton/internal/span"
 	"github.com/peltonq/pelton/periodic"
 )
 
@@ -164,7 +165,7 @@ func (a *app) scheduleTicks() *cobra.Command {
 	f.StringVar(&outcome, "outcome", "", "only fired, skipped or failed ones")
 	f.StringVar(&source, "source", "", "only those of the clock, by trigger, or of a backfill")
 	f.Int64Var(&p.Backfill, "backfill", 0, "only those of this backfill")
-	f.StringVar(&since, "since", "", "only from this time on: RFC 3339, a date or a date and time in the schedule's time zone, or a duration back as 2h")
+	f.StringVar(&since, "since", "", "only from this time on: RFC 3339, a date or a date and time in the schedule's time zone, or a duration back as 2h or 10d")
 	f.StringVar(&until, "until", "", "only before this time: the same")
 	f.StringVar(&p.After, "after", "", "continue a list: the `CURSOR` that it printed on stderr")
 	f.IntVar(&limit, "limit", limit, "at most so many, 1 to 10,000")
@@ -173,12 +174,15 @@ func (a *app) scheduleTicks() *cobra.Command {
 
 // parsePastIn is parseMoment, and takes a duration back from now too; empty is the zero time.
 func parsePastIn(flag, text, zone string) (time.Time, error) {
-	if d, err := time.ParseDuration(strings.TrimPrefix(text, "-")); err == nil {
+	if d, err := span.Parse(strings.TrimPrefix(text, "-")); err == nil {
 		return time.Now().Add(-d), nil
 	}
 	at, err := parseMoment(flag, text, zone)
-	if err != nil || at == nil {
-		return time.Time{}, err
+	if err != nil {
+		return time.Time{}, usagef("%w, or a duration back from now as 2h or 10d", err)
+	}
+	if at == nil {
+		return time.Time{}, nil
 	}
 	return *at, nil
 }

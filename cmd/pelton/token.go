@@ -12,6 +12,7 @@ import (
 
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/document"
+	"github.com/peltonq/pelton/internal/span"
 )
 
 func (a *app) token() *cobra.Command {
@@ -56,17 +57,10 @@ func (a *app) tokenCreate() *cobra.Command {
 	return cmd
 }
 
-// parseDays reads a duration that may be in days: 90d.
+// parseDays reads a duration above zero, up to 100,000 days: 90d.
 func parseDays(text string) (time.Duration, error) {
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		n, err := strconv.Atoi(days)
-		if err != nil || n < 1 || n > 100_000 {
-			return 0, fmt.Errorf("%q: want a time, as 12h or 30d", text)
-		}
-		return time.Duration(n) * 24 * time.Hour, nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
+	d, err := span.Parse(text)
+	if err != nil || d == 0 || d > 100_000*24*time.Hour {
 		return 0, fmt.Errorf("%q: want a time, as 12h or 30d", text)
 	}
 	return d, nil

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/peltonq/pelton/admin/internal/reach"
+	"github.com/peltonq/pelton/internal/span"
 )
 
 // words are what a field lists, with commas between.
@@ -59,13 +60,8 @@ func small(text string) (int, error) {
 
 // parseSpan reads a length of time, 0 or more, as 90m, 12h or 3d.
 func parseSpan(text string) (time.Duration, bool) {
-	if days, isDays := strings.CutSuffix(text, "d"); isDays {
-		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n < 10_000 {
-			return time.Duration(n) * 24 * time.Hour, true
-		}
-	}
-	d, err := time.ParseDuration(text)
-	return d, err == nil && d >= 0
+	d, err := span.Parse(text)
+	return d, err == nil
 }
 
 // parseTime reads a date, with or without a time, in UTC unless it says otherwise.
