@@ -134,9 +134,9 @@ func (p *BackfillParams) check(now time.Time) error {
 	case p.From.IsZero() || p.To.IsZero():
 		return errors.New("it needs a first and a last time")
 	case p.To.Before(p.From):
-		return fmt.Errorf("it ends at %s, before it begins at %s", p.To.UTC().Format(time.RFC3339), p.From.UTC().Format(time.RFC3339))
+		return fmt.Errorf("it ends at %s, before it begins at %s", p.To.Format(time.RFC3339), p.From.UTC().Format(time.RFC3339))
 	case p.To.After(now):
-		return fmt.Errorf("%s is in the future: the schedule itself runs what is to come", p.To.UTC().Format(time.RFC3339))
+		return fmt.Errorf("%s is in the future: the schedule itself runs what is to come", p.To.Format(time.RFC3339))
 	case p.Parallel < 1 || p.Parallel > MaxBackfillParallel:
 		return fmt.Errorf("%d runs at a time: want 1 to %d", p.Parallel, MaxBackfillParallel)
 	}

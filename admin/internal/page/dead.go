@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/riverqueue/river/rivertype"
 
+	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
 )
@@ -88,12 +90,28 @@ type deadPage struct {
 	Nodes   int // of those that match, of flows' nodes: their runs are to be retried
 	Pager   pager
 	Fault   string // of the filter; empty: none
+	Said    string // of a choice; empty: nothing
 }
 
-func (p *Page) showDead(w http.ResponseWriter, r *http.Request) error {
+func (p *Page) showDead(w http.ResponseWriter, r *http.Request) error { return p.listDead(w, r, "") }
+
+// badChoice shows the list that a form was sent from again, and what is wrong with what was chosen in it.
+func (p *Page) badChoice(w http.ResponseWriter, r *http.Request, err error) error {
+	said := filterFault(err)
+	from, parseErr := url.ParseRequestURI(access.SafeNext(cmp.Or(r.FormValue("back"), "/dead")))
+	if said == "" || parseErr != nil || from.Path != "/dead" {
+		return err
+	}
+	list := r.Clone(r.Context())
+	list.URL = from
+	return p.listDead(w, list, said)
+}
+
+// listDead shows a list; said is what was wrong with a choice of some in it, "" nothing.
+func (p *Page) listDead(w http.ResponseWriter, r *http.Request, said string) error {
 	query := r.URL.Query()
 	f, err := parseDeadFilter(query)
-	shown := deadPage{Filter: f, Reasons: []string{jobs.DeadExhausted, jobs.DeadPoison, jobs.DeadConflict}, Fault: filterFault(err)}
+	shown := deadPage{Filter: f, Reasons: []string{jobs.DeadExhausted, jobs.DeadPoison, jobs.DeadConflict}, Fault: filterFault(err), Said: said}
 	if shown.Fault != "" {
 		return p.renderStatus(w, r, http.StatusBadRequest, "dead", "Dead letters", shown)
 	}
@@ -121,7 +139,11 @@ func (p *Page) showDead(w http.ResponseWriter, r *http.Request) error {
 		next = fmt.Sprintf("%d.%d", last.DiedAt.UnixMicro(), last.JobID)
 	}
 	shown.Pager = page(r, next)
-	return p.render(w, r, "dead", "Dead letters", shown)
+	status := http.StatusOK
+	if said != "" {
+		status = http.StatusBadRequest
+	}
+	return p.renderStatus(w, r, status, "dead", "Dead letters", shown)
 }
 
 // parseLetterPlace reads where a page of dead letters ends.
@@ -181,7 +203,7 @@ func chosenDead(values url.Values) (deadFilter, error) {
 func (p *Page) redriveDead(w http.ResponseWriter, r *http.Request) error {
 	f, err := chosenDead(r.PostForm)
 	if err != nil {
-		return err
+		return p.badChoice(w, r, err)
 	}
 	nodes, err := p.config.Jobs.DeadFlowNodes(r.Context(), &f.DeadFilter)
 	if err != nil {
@@ -221,7 +243,7 @@ func plural(n int, one, many string) string {
 func (p *Page) askDiscard(w http.ResponseWriter, r *http.Request) error {
 	f, err := chosenDead(r.URL.Query())
 	if err != nil {
-		return err
+		return p.badChoice(w, r, err)
 	}
 	c := confirmation{Action: "/dead/discard", Button: "Discard", Back: "/dead", Fields: map[string]string{}}
 	switch {

@@ -28,8 +28,8 @@ type flowPage struct {
 	Project  string
 	Flow     string
 	Version  flow.Version
-	Newest   int
-	Versions []versionLine
+	Newest   int           // of the project; it may not have the flow
+	Versions []flowVersion // that have the flow, the newest first
 	Graph    graphView
 	Runs     []runLine // the last ones, the newest first
 	Chart    []chartBar
@@ -42,6 +42,15 @@ type flowPage struct {
 	MayRun   bool
 	Form     runForm
 	Trigger  string
+}
+
+// Gone tells whether the project's newest version does not have the flow any more.
+func (d *flowPage) Gone() bool { return len(d.Versions) > 0 && d.Versions[0].No != d.Newest }
+
+// flowVersion is a version that has the flow.
+type flowVersion struct {
+	No       int
+	PushedBy string
 }
 
 // graphView is what the template "graph" shows.
@@ -156,7 +165,14 @@ func (p *Page) flowPage(r *http.Request) (*flowPage, error) {
 	return data, nil
 }
 
+// readFlow reads a version of the flow; 0: the newest that has it.
 func (p *Page) readFlow(ctx context.Context, data *flowPage, no int) (*flow.Graph, error) {
+	if err := p.read(ctx, func(ctx context.Context, tx pgx.Tx) error { return p.readVersions(ctx, tx, data) }); err != nil {
+		return nil, err
+	}
+	if no == 0 && len(data.Versions) > 0 {
+		no = data.Versions[0].No
+	}
 	limited, cancel := p.limit(ctx)
 	defer cancel()
 	version, graph, err := p.config.Flows.Graph(limited, data.Project, data.Flow, no)
@@ -168,19 +184,26 @@ func (p *Page) readFlow(ctx context.Context, data *flowPage, no int) (*flow.Grap
 	of := "?version=" + strconv.Itoa(version.No)
 	data.Graph = graphView{Picture: where + "/picture" + of, File: where + "/picture.svg" + of, Node: where + of + "&node=", Name: data.Flow}
 	data.Graph.TooLarge = tooLarge(graph)
-	return graph, p.read(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		if data.Versions, err = sqlfile.Rows(ctx, p.sql, tx, pgx.RowToStructByPos[versionLine], "flow_versions", data.Project, versionsShown, 0); err != nil {
-			return err
-		}
-		if len(data.Versions) > 0 {
-			data.Newest = data.Versions[0].No
-		}
-		runs, err := sqlfile.Rows(ctx, p.sql, tx, pgx.RowToStructByPos[lastRun], "flow_last_runs", data.Project, data.Flow, lastRuns)
-		for _, l := range runs {
-			data.Runs = append(data.Runs, runLine{l.ID, data.Project, l.Version, data.Flow, l.Status, l.CreatedAt, l.StartedAt, l.EndedAt, l.CreatedBy, false})
-		}
+	return graph, nil
+}
+
+// readVersions reads the versions that have the flow, and its last runs.
+func (p *Page) readVersions(ctx context.Context, tx pgx.Tx, data *flowPage) error {
+	newest, err := sqlfile.Rows(ctx, p.sql, tx, pgx.RowToStructByPos[versionLine], "flow_versions", data.Project, 1, 0)
+	if err != nil {
 		return err
-	})
+	}
+	if len(newest) > 0 {
+		data.Newest = newest[0].No
+	}
+	if data.Versions, err = sqlfile.Rows(ctx, p.sql, tx, pgx.RowToStructByPos[flowVersion], "flow_versions_with", data.Project, data.Flow, versionsShown); err != nil {
+		return err
+	}
+	runs, err := sqlfile.Rows(ctx, p.sql, tx, pgx.RowToStructByPos[lastRun], "flow_last_runs", data.Project, data.Flow, lastRuns)
+	for _, l := range runs {
+		data.Runs = append(data.Runs, runLine{l.ID, data.Project, l.Version, data.Flow, l.Status, l.CreatedAt, l.StartedAt, l.EndedAt, l.CreatedBy, false})
+	}
+	return err
 }
 
 // list picks the nodes that a page shows: those with the search in their path, from behind a number on; and one that is looked at.

@@ -348,7 +348,8 @@ func TestRunForm(t *testing.T) {
 	}
 	checked := url.Values{"check": {"1"}}
 	maps.Copy(checked, good)
-	v.WantPost(403, "/flows/etl/nightly/run", checked, "notices would go to a@example.com, https://hooks.example.com/x, whom the flow does not name")
+	v.WantPost(403, "/flows/etl/nightly/run", checked, "notices would go to a@example.com, https://hooks.example.com/x, whom the flow does not name",
+		`name="p:day" value="2026-02-01"`, "more=a=b", `value="2h 30m"`)
 	v = h.As("admin")
 	v.WantPost(200, "/flows/etl/nightly/run", checked, "Nothing is wrong with it")
 	if n := count(); n != 0 {
@@ -384,6 +385,31 @@ func TestRunForm(t *testing.T) {
 	v.Want(404, "/flows/etl/nothing")
 	v.Want(404, "/flows/etl/nightly?node=99")
 	v.Want(200, "/flows/etl/nightly?node=4&q=last", "1 of 5", "${table}")
+}
+
+// The newest version may lack a flow that older ones have: its runs still lead to it.
+func TestFlowThatTheNewestVersionLacks(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, pagetest.Options{})
+	h.push(t, "etl", flow.New("kept").Noop("a"))
+	h.push(t, "etl", flow.New("gone").Noop("a"), flow.New("kept").Noop("a"))
+	run := h.start(t, "etl", "gone", flow.Options{Priority: 7})
+	h.ended(t, run, "SUCCEEDED")
+	h.push(t, "etl", flow.New("kept").Noop("a"))
+	v := h.As("etl")
+	v.Want(200, fmt.Sprintf("/runs/%d", run), `href="/flows/etl/gone"`, fmt.Sprintf(`href="/flows/etl/gone?like=%d#run"`, run))
+	a := v.Want(200, fmt.Sprintf("/flows/etl/gone?like=%d", run), "the newest, 3", "does not have the flow any more", `name="priority" inputmode="numeric" size="4" value="7"`, `name="version" value="2"`)
+	if strings.Contains(a.Body, "/flows/etl/gone?version=3") {
+		t.Error("a version without the flow is offered")
+	}
+	kept := v.Want(200, "/flows/etl/kept?version=1", "the newest is 3")
+	for _, version := range []string{"1", "2", "3"} {
+		if !strings.Contains(kept.Body, `href="/flows/etl/kept?version=`+version+`"`) {
+			t.Errorf("version %s is not offered", version)
+		}
+	}
+	v.Want(404, "/flows/etl/gone?version=3", `href="/flows/etl"`)
+	v.Want(404, "/flows/etl/never")
 }
 
 func TestActionsOnARun(t *testing.T) {

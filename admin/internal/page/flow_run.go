@@ -48,7 +48,10 @@ func (p *Page) runFlow(w http.ResponseWriter, r *http.Request) error {
 	if len(f.Faults) > 0 {
 		return p.renderStatus(w, r, http.StatusUnprocessableEntity, "flow", data.Flow, data)
 	}
-	if err := p.checkBeyond(ctx, wanted); err != nil {
+	if err := p.checkBeyond(ctx, wanted); errors.Is(err, access.ErrForbidden) {
+		f.fault("", "%v", err)
+		return p.renderStatus(w, r, http.StatusForbidden, "flow", data.Flow, data)
+	} else if err != nil {
 		return err
 	}
 	if r.PostFormValue("check") != "" {

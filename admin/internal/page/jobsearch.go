@@ -93,6 +93,11 @@ func parseJobFilter(query url.Values) (f jobFilter, err error) {
 
 // parseMoment reads a time: a date, with or without a time, in UTC unless it says otherwise, or how long ago, as 90m, 12h or 3d.
 func parseMoment(name, text string, now time.Time) (time.Time, error) {
+	return parseMomentIn(name, text, "UTC", now)
+}
+
+// parseMomentIn is parseMoment whose fault names another zone, in which the caller has read dates and times already.
+func parseMomentIn(name, text, zone string, now time.Time) (time.Time, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return time.Time{}, nil
@@ -103,7 +108,7 @@ func parseMoment(name, text string, now time.Time) (time.Time, error) {
 	if t, ok := parseTime(text); ok {
 		return t, nil
 	}
-	return time.Time{}, badInput("%s: %q is no time: want 2026-01-31, 2026-01-31 12:30, both in UTC, or how long ago, as 90m, 12h or 3d", name, text)
+	return time.Time{}, badInput("%s: %q is no time: want 2026-01-31, 2026-01-31 12:30, both in %s, or how long ago, as 90m, 12h or 3d", name, text, zone)
 }
 
 // idEpoch is the time whose second has the id 0, and idBits are the bits below the second.

@@ -15,5 +15,5 @@ func ShowLogin(w http.ResponseWriter, status int, form LoginForm) error {
 
 // ShowRefusal tells a browser why it gets something else than it asked for.
 func ShowRefusal(w http.ResponseWriter, status int, title, detail string) error {
-	return write(w, status, "refused", view{Title: title, Data: fault{detail}})
+	return write(w, status, "refused", view{Title: title, Data: fault{Detail: detail}})
 }

@@ -63,6 +63,7 @@ func TestDeadLetters(t *testing.T) {
 	}
 	s.Exec(`UPDATE pelton.job_dead SET queue = queue || '-idle'`) // which nobody works, so that what is redriven stays where it is
 	operator.WantPost(400, "/dead/redrive", nil, "tick some")
+	operator.WantPost(400, "/dead/redrive", url.Values{"back": {"/dead?reason=exhausted"}}, "tick some", "Redrive all that match", fmt.Sprintf(`value="%d"`, ids[0]), "<option selected>exhausted")
 	operator.WantPost(303, "/dead/redrive", url.Values{"id": {fmt.Sprint(ids[0])}}, fmt.Sprintf("new job of dead letter %d", ids[0]), "available")
 	operator.WantPost(303, "/dead/redrive", url.Values{"id": {fmt.Sprint(ids[1]), fmt.Sprint(ids[2])}}, "Made 2 new jobs")
 	admin.Want(200, "/dead/discard?all=1&queue=mail-idle", "All dead letters that match the filter")

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -188,10 +189,22 @@ func tookTooLong(err error) bool {
 	return ok && (refusal.Code == "57014" || refusal.Code == "55P03") || errors.Is(err, context.DeadlineExceeded)
 }
 
-type fault struct{ Detail string }
+type fault struct {
+	Detail string
+	Above  string // the page of the thing whose part or action this was; empty: none
+}
+
+// above is the page of the flows' project, run, job or schedule that a path is below; empty: it is below none.
+func above(path string) string {
+	parts := strings.SplitN(path, "/", 4)
+	if len(parts) == 4 && slices.Contains([]string{"flows", "runs", "jobs", "schedules"}, parts[1]) {
+		return "/" + parts[1] + "/" + parts[2]
+	}
+	return ""
+}
 
 func (p *Page) showFault(w http.ResponseWriter, r *http.Request, status int, title, detail string) {
-	if err := p.renderStatus(w, r, status, "fault", title, fault{detail}); err != nil {
+	if err := p.renderStatus(w, r, status, "fault", title, fault{detail, above(r.URL.EscapedPath())}); err != nil {
 		http.Error(w, title, status)
 	}
 }

@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"html"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"reflect"
@@ -38,7 +39,7 @@ func TestAFormLikeARunHasAllItsOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := httptest.NewRequest("POST", "/", strings.NewReader(sentBy(string(shown)).Encode()))
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(sentBy(string(shown)).Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if err := r.ParseForm(); err != nil {
 		t.Fatal(err)

@@ -304,6 +304,15 @@ type schedulePage struct {
 	Listed  bool
 	Pager   pager
 	Spec    periodic.Schedule
+
+	Backfill backfillForm
+}
+
+// backfillForm is the form of a backfill as it was sent, and what is wrong with it; empty: none was.
+type backfillForm struct {
+	From, To, Parallel string
+	All                bool
+	Fault              string
 }
 
 // Now is the part that changes by itself.
@@ -359,7 +368,7 @@ func momentIn(name, text, zone string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return parseMoment(name, text, time.Now())
+	return parseMomentIn(name, text, cmp.Or(zone, "UTC"), time.Now())
 }
 
 // lastIn is momentIn for the end of a range: a date is the end of that day, but of today what has passed of it.
@@ -447,28 +456,51 @@ func (p *Page) backfillSchedule(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	params := periodic.BackfillParams{All: r.PostFormValue("all") != "", Parallel: 1}
-	if params.From, err = momentIn("from", r.PostFormValue("from"), e.TimeZone); err != nil {
+	params, err := backfillParams(r, e.TimeZone)
+	var b *periodic.Backfill
+	if err == nil {
+		b, err = doOnce(p, r, func(ctx context.Context, tx pgx.Tx) (*periodic.Backfill, error) {
+			return p.config.Schedules.BackfillTx(ctx, tx, e.Name, params)
+		})
+		err = scheduleFault(err)
+	}
+	if fault := filterFault(err); fault != "" {
+		return p.badBackfill(w, r, e, fault)
+	}
+	if err != nil {
 		return err
 	}
-	if params.To, err = lastIn("to", r.PostFormValue("to"), e.TimeZone); err != nil {
+	return p.done(w, r, schedulePath(e.Name), "Backfill %d has begun: %s.", b.ID, plural(b.Total, "1 tick", "%d ticks"))
+}
+
+// badBackfill shows the schedule with the form again as it was, and what is wrong with it.
+func (p *Page) badBackfill(w http.ResponseWriter, r *http.Request, e *periodic.Entry, fault string) (err error) {
+	shown := schedulePage{Project: e.Project(), Raw: map[string]string{}, Spec: e.Schedule, Backfill: backfillForm{Parallel: r.PostFormValue("parallel"), Fault: fault}}
+	shown.Backfill.From, shown.Backfill.To, shown.Backfill.All = r.PostFormValue("from"), r.PostFormValue("to"), r.PostFormValue("all") != ""
+	if shown.scheduleNow, err = p.scheduleNow(r.Context(), e.Name); err != nil {
 		return err
+	}
+	return p.renderStatus(w, r, http.StatusBadRequest, "schedule", "Schedule "+e.Name, shown)
+}
+
+// backfillParams are what the form says.
+func backfillParams(r *http.Request, zone string) (params periodic.BackfillParams, err error) {
+	params = periodic.BackfillParams{All: r.PostFormValue("all") != "", Parallel: 1}
+	if params.From, err = momentIn("from", r.PostFormValue("from"), zone); err != nil {
+		return params, err
+	}
+	if params.To, err = lastIn("to", r.PostFormValue("to"), zone); err != nil {
+		return params, err
 	}
 	if params.From.IsZero() || params.To.IsZero() {
-		return badInput("from and to: want the first and the last time whose ticks are to run")
+		return params, badInput("from and to: want the first and the last time whose ticks are to run")
 	}
 	if text := r.PostFormValue("parallel"); text != "" {
 		if params.Parallel, err = small(text); err != nil {
-			return badInput("at a time: %q is no number", text)
+			return params, badInput("at a time: %q is no number", text)
 		}
 	}
-	b, err := doOnce(p, r, func(ctx context.Context, tx pgx.Tx) (*periodic.Backfill, error) {
-		return p.config.Schedules.BackfillTx(ctx, tx, e.Name, params)
-	})
-	if err != nil {
-		return scheduleFault(err)
-	}
-	return p.done(w, r, schedulePath(e.Name), "Backfill %d has begun: %s.", b.ID, plural(b.Total, "1 tick", "%d ticks"))
+	return params, nil
 }
 
 func (p *Page) cancelBackfill(w http.ResponseWriter, r *http.Request) error {

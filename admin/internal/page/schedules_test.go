@@ -154,7 +154,9 @@ func TestSchedules(t *testing.T) {
 	past := time.Now().AddDate(0, 0, -3)
 	day := func(n int) string { return past.AddDate(0, 0, n).Format("2006-01-02") }
 	operator.WantPost(303, "/schedules/team%2Fnightly/backfill", url.Values{"from": {day(0)}, "to": {day(2)}, "parallel": {"2"}}, "3 ticks", "Cancel backfill 1")
-	operator.WantPost(400, "/schedules/team%2Fnightly/backfill", url.Values{"from": {day(2)}, "to": {day(0)}})
+	operator.WantPost(400, "/schedules/team%2Fnightly/backfill", url.Values{"from": {day(2)}, "to": {day(0)}}, `value="`+day(2)+`"`)
+	operator.WantPost(400, "/schedules/team%2Fnightly/backfill", url.Values{"from": {"yesterday"}, "to": {day(2)}, "parallel": {"7"}, "all": {"1"}},
+		"both in America/New_York", `<details id="backfill" open`, `name="from" value="yesterday"`, `name="to" value="`+day(2)+`"`, `name="parallel" value="7"`, `value="1" checked`)
 	operator.WantPost(404, "/schedules/often/backfill/cancel", url.Values{"backfill": {"1"}})
 	operator.WantPost(303, "/schedules/team%2Fnightly/backfill/cancel", url.Values{"backfill": {"1"}}, "starts nothing more", "cancelled")
 	if a := operator.Want(200, "/schedules/often", "Start a run now"); strings.Contains(a.Body, "/delete") || strings.Contains(a.Body, "/edit") {
