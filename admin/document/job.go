@@ -85,6 +85,7 @@ const (
 type JobDetail struct {
 	Job
 
+	Waits       string    `json:"waits" doc:"what keeps it waiting beside its time and its turn; empty: nothing does, or it does not wait"`
 	Runs        []Run     `json:"runs" doc:"the last 100, in order; of large ones fewer"`
 	RunsLeftOut int       `json:"runs_left_out" doc:"how many there were before these"`
 	Logs        []LogSize `json:"logs" doc:"of the last 100 runs that printed something, in order"`
@@ -93,6 +94,10 @@ type JobDetail struct {
 // ReadJobDetail reads a job, its last runs and how much they printed.
 func ReadJobDetail(ctx context.Context, db joblog.DB, client *jobs.Client, id int64) (JobDetail, error) {
 	row, err := client.JobGet(ctx, id)
+	if err != nil {
+		return JobDetail{}, err
+	}
+	waits, err := client.JobWaits(ctx, row)
 	if err != nil {
 		return JobDetail{}, err
 	}
@@ -105,7 +110,7 @@ func ReadJobDetail(ctx context.Context, db joblog.DB, client *jobs.Client, id in
 	if err != nil {
 		return JobDetail{}, err
 	}
-	d := JobDetail{Job: NewJob(row), Runs: NewRuns(runs), Logs: logs}
+	d := JobDetail{Job: NewJob(row), Waits: waits, Runs: NewRuns(runs), Logs: logs}
 	if len(runs) > 0 {
 		d.RunsLeftOut = runs[0].Run - 1 // they are numbered from 1 on
 	}

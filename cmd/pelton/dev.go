@@ -132,7 +132,7 @@ func (a *app) printDev(w io.Writer, info started, psql string) {
 	fmt.Fprintf(w, "Pelton is running.\n\n")
 	if info.Endpoint != "" {
 		line("page", "%s", info.Endpoint)
-		line("API", "%s/api/v1", info.Endpoint)
+		line("API", "%s/api/v1, described at /openapi.json", info.Endpoint)
 	}
 	if info.DataDir != "" {
 		line("database", "PostgreSQL %s, private to this user", info.Postgres)

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
 	"time"
 
+	"github.com/riverqueue/river/rivertype"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -44,7 +46,7 @@ the last run. --follow goes on until the run has ended, and waits for one that h
 			return a.withClient(ctx, func(ctx context.Context, db database) error {
 				run, printed, err := a.logs(ctx, db, ids[0], f, options, func(run int, c joblog.Chunk) error { return a.printChunk(origin{jobRun: jobRun{ids[0], run}}, c) })
 				if err == nil && !printed {
-					a.printedNothing(jobRun{ids[0], run})
+					return a.explainNothing(ctx, db, jobRun{ids[0], run})
 				}
 				return err
 			})
@@ -110,6 +112,27 @@ func (a *app) printedNothing(r jobRun) {
 	if !a.json {
 		fmt.Fprintf(a.stderr, "pelton: run %d of job %d has printed nothing\n", r.run, r.job)
 	}
+}
+
+// explainNothing is printedNothing, and says what keeps a job waiting if something does.
+func (a *app) explainNothing(ctx context.Context, db database, r jobRun) error {
+	job, err := db.client.JobGet(ctx, r.job)
+	if errors.Is(err, rivertype.ErrNotFound) { // logs outlive their jobs
+		a.printedNothing(r)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	waits, err := db.client.JobWaits(ctx, job)
+	if err != nil {
+		return err
+	}
+	a.printedNothing(r)
+	if waits != "" && !a.json {
+		fmt.Fprintf(a.stderr, "pelton: job %d waits: %s\n", r.job, waits)
+	}
+	return nil
 }
 
 // jobRun is a run of a job.

@@ -41,6 +41,9 @@ func printJob(out io.Writer, j document.JobDetail) {
 	line("job", j.ID)
 	line("kind", j.Kind)
 	line("state", j.State)
+	if j.Waits != "" {
+		line("waits", j.Waits)
+	}
 	line("queue", fmt.Sprintf("%s, priority %d", j.Queue, j.Priority))
 	line("attempt", fmt.Sprintf("%d of %d", j.Attempt, j.MaxAttempts))
 	line("created", moment(j.CreatedAt))

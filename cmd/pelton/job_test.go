@@ -120,6 +120,16 @@ func TestShownForPeople(t *testing.T) {
 		t.Errorf("partitions: %s", out)
 	}
 	id := s.enqueue("noop")
+	const waits = "no executor works kind noop"
+	if out := s.ok("job", "show", id); !strings.Contains(out, waits) {
+		t.Errorf("job show does not say that %s:\n%s", waits, out)
+	}
+	if got := s.object("job", "show", id)["waits"]; got != waits {
+		t.Errorf("job show --json: waits is %v, want %s", got, waits)
+	}
+	if r := s.try("", "job", "logs", id); r.code != exitOK || !strings.Contains(r.err, "job "+id+" waits: "+waits) {
+		t.Errorf("job logs of a job that waits: %+v", r)
+	}
 	s.fails(exitNotFound, "run 7 of job "+id+": not found; there were 0", "job", "logs", id, "--run", "7")
 	for name, says := range map[string]string{
 		"job list foo":                          `unexpected argument "foo"`,

@@ -156,7 +156,7 @@ func (p *Page) job(ctx context.Context, id int64, before int32) (jobView, error)
 		if v.State == string(rivertype.JobStateRunning) {
 			v.Attempts++ // it counts when it ends
 		} else if !v.Ended() {
-			if v.Why, err = p.whyWaits(ctx, tx, v.Kind, v.Queue); err != nil {
+			if v.Why, err = p.config.Jobs.KindWaitsTx(ctx, tx, v.Kind, v.Queue); err != nil {
 				return err
 			}
 		}
@@ -177,23 +177,6 @@ func (p *Page) job(ctx context.Context, id int64, before int32) (jobView, error)
 	}
 	v.Timeline = v.timeline(time.Now())
 	return v, nil
-}
-
-// whyWaits says what a job waits for, as the page of a flow's node does; empty: its turn.
-func (p *Page) whyWaits(ctx context.Context, tx pgx.Tx, kind, queue string) (string, error) {
-	var paused, worked, taken bool
-	err := tx.QueryRow(ctx, p.sql.Get("job_waits"), pgx.QueryExecModeExec, kind, queue).Scan(&paused, &worked, &taken)
-	switch {
-	case err != nil:
-		return "", err
-	case !worked:
-		return "no executor works kind " + kind, nil
-	case paused:
-		return "queue " + queue + " is paused", nil
-	case !taken:
-		return "no executor that works kind " + kind + " takes jobs of queue " + queue, nil
-	}
-	return "", nil
 }
 
 func (p *Page) jobRuns(ctx context.Context, tx pgx.Tx, id int64, before int32, limit int, state string) ([]jobRun, error) {

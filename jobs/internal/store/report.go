@@ -133,6 +133,22 @@ func (s *Store) Executors(ctx context.Context, db DB, ended bool, before *int64,
 	}, ended, before, limit)
 }
 
+// Waits is what keeps jobs of a kind in a queue waiting, or does not.
+type Waits struct {
+	Paused bool // the queue is, or all are
+	Worked bool // a live executor works the kind
+	Taken  bool // and takes jobs of the queue
+}
+
+// JobWaits reads what keeps jobs of a kind in a queue waiting.
+func (s *Store) JobWaits(ctx context.Context, db DB, kind, queue string) (w Waits, err error) {
+	err = db.QueryRow(ctx, s.sql.Get("job_waits"), pgx.QueryExecModeExec, kind, queue).Scan(&w.Paused, &w.Worked, &w.Taken)
+	if err != nil {
+		return w, fmt.Errorf("what jobs wait for: %w", err)
+	}
+	return w, nil
+}
+
 // query collects rows under a custom plan.
 func query[T any](ctx context.Context, db DB, sql, what string, scan pgx.RowToFunc[T], args ...any) ([]T, error) {
 	rows, err := db.Query(ctx, sql, append([]any{pgx.QueryExecModeCacheDescribe}, args...)...)
