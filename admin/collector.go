@@ -64,7 +64,9 @@ type collector struct {
 type part struct {
 	what string
 	keep time.Duration // how long it serves at least
-	read func(ctx context.Context, to readings) error
+
+	failures int // in a row
+	read     func(ctx context.Context, to readings) error
 
 	until  time.Time
 	values readings // nil: it could not be read
@@ -136,10 +138,14 @@ func (c *collector) renew(p *part) {
 	case p.failed:
 		c.log.Info("metrics: the part can be read again", "part", p.what)
 	}
-	if p.failed = err != nil; p.failed {
-		values = nil
-	}
+	p.failed = err != nil
 	took := time.Since(began)
+	if p.failed { // it may be a hiccup of the database: it is tried again soon, and then more seldom
+		p.failures++
+		p.values, p.until = nil, time.Now().Add(time.Duration(min(rest, 1<<min(p.failures, 10)))*took+c.parts[0].keep)
+		return
+	}
+	p.failures = 0
 	if p.until.IsZero() {
 		took = 0 // the first one found caches and connections cold, which says little of the next ones
 	}

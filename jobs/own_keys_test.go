@@ -66,3 +66,18 @@ func TestOwnKeysOfMetadata(t *testing.T) {
 		t.Errorf("args with NUL: %v", err)
 	}
 }
+
+// A ticket that no program could read is refused, whoever writes it.
+func TestTicketsAreWhole(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t)
+	for _, arrays := range []string{
+		`ARRAY[1, NULL], NULL, NULL`, `'{}', NULL, NULL`, `ARRAY[1, 2], ARRAY[1], NULL`, `ARRAY[1], ARRAY[NULL::integer], NULL`, `ARRAY[1], NULL, ARRAY[1, 2]`,
+		`(SELECT array_agg(n) FROM generate_series(1, 1001) n), NULL, NULL`,
+	} {
+		_, err := pool.Exec(t.Context(), `INSERT INTO pelton.job_ready (priority, line, job_ids, runs, attempts) SELECT 1, 'default', `+arrays)
+		if err == nil || !strings.Contains(err.Error(), "job_ready_whole") {
+			t.Errorf("%s: %v", arrays, err)
+		}
+	}
+}

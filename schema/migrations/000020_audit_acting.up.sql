@@ -4,8 +4,8 @@
 -- record_audit in this transaction.
 CREATE FUNCTION pelton.acting(who text) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    PERFORM set_config('pelton_audit.token', coalesce(who::jsonb ->> 'token', ''), true);
-    RETURN who::jsonb ->> 'actor';
+    PERFORM set_config('pelton_audit.token', coalesce(nullif(who, '')::jsonb ->> 'token', ''), true);
+    RETURN nullif(who, '')::jsonb ->> 'actor';
 END $$;
 
 -- record_audit appends who changed what, and by which token, if acting was told of one.

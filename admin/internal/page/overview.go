@@ -15,6 +15,7 @@ import (
 
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/internal/sqlfile"
+	"github.com/peltonq/pelton/jobs"
 )
 
 var overviewRoom = room{Name: "Overview", Path: "/", Sees: access.Actor.Anything, Mount: func(p *Page) {
@@ -115,6 +116,7 @@ type standing struct {
 	Ticks                              []nextTick // the next ones
 	Duties                             []undone   // those that are late, or fail
 	worked                             []string   // queues of which live executors take jobs
+	paused                             []string   // queues of which none takes any; jobs.AllQueues: all
 }
 
 // undone is a duty of the scheduler's that is late, or fails.
@@ -146,9 +148,15 @@ func (p *Page) standing(ctx context.Context, tx pgx.Tx) (s standing, err error) 
 	if s.Duties, err = sqlfile.Rows(ctx, p.sql, tx, pgx.RowToStructByPos[undone], "overview_duties"); err != nil {
 		return s, err
 	}
-	s.worked, err = sqlfile.Rows(ctx, p.sql, tx, pgx.RowTo[string], "worked_queues")
+	if s.worked, err = sqlfile.Rows(ctx, p.sql, tx, pgx.RowTo[string], "worked_queues"); err != nil {
+		return s, err
+	}
+	s.paused, err = sqlfile.Rows(ctx, p.sql, tx, pgx.RowTo[string], "paused_queues")
 	return s, err
 }
+
+// AllPaused tells whether all queues are paused together.
+func (s standing) AllPaused() bool { return slices.Contains(s.paused, jobs.AllQueues) }
 
 // chartsKeep is how long charts are kept at least: their table changes once a minute, and alerts are evaluated every 15 seconds.
 const chartsKeep = 10 * time.Second
@@ -233,6 +241,7 @@ type overviewLine struct {
 	Waits  template.HTML
 
 	Unworked bool // jobs are ready, and no executor takes them
+	Paused   bool // by itself, not with all
 }
 
 // Share is how many of a hundred runs failed.
@@ -255,6 +264,11 @@ func (p *Page) overview(ctx context.Context, w window) (overview, error) {
 	for queue := range drawn.Queues {
 		names[queue] = true
 	}
+	for _, queue := range drawn.Standing.paused {
+		if queue != jobs.AllQueues {
+			names[queue] = true
+		}
+	}
 	all, idle := newHistory(int(w.Long/w.Step)), newHistory(int(w.Long/w.Step))
 	queues := slices.Collect(maps.Keys(names))
 	busy := map[string]float64{}
@@ -272,6 +286,7 @@ func (p *Page) overview(ctx context.Context, w window) (overview, error) {
 	for _, queue := range queues {
 		h := cmp.Or(drawn.Queues[queue], idle)
 		line := newLine(queue, gauges.Queues[queue], h, w)
+		line.Paused = slices.Contains(drawn.Standing.paused, queue)
 		line.Unworked = line.Ready > 0 && !slices.Contains(drawn.Standing.worked, queue)
 		o.Lines = append(o.Lines, line)
 	}

@@ -81,6 +81,25 @@ func TestOverviewStanding(t *testing.T) {
 	other.As("viewer").Want(200, "/", "next <a href=\"/schedules/team%2Fnightly\">", "ticks of 1 schedule failed or were missed")
 }
 
+// The overview says which queues are paused, and of none that it is idle before what waits was read.
+func TestOverviewPauses(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{})
+	if err := s.Jobs.QueuePause(t.Context(), "mail", nil); err != nil {
+		t.Fatal(err)
+	}
+	if a := s.As("viewer").Want(200, "/", `<a href="/jobs?queue=mail">`, ">paused<"); strings.Contains(a.Body, "All queues are paused") {
+		t.Error("one paused queue is said to be all")
+	}
+	other := pagetest.Start(t, pagetest.Options{})
+	if err := other.Jobs.QueuePause(t.Context(), jobs.AllQueues, nil); err != nil {
+		t.Fatal(err)
+	}
+	if a := other.As("viewer").Want(200, "/", "All queues are paused"); strings.Contains(a.Body, "/jobs?queue=*") {
+		t.Error("all queues are shown as one")
+	}
+}
+
 // A filter that cannot be read is shown again as it was typed, with what is wrong.
 func TestBadFiltersStay(t *testing.T) {
 	t.Parallel()

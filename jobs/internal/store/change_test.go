@@ -14,7 +14,7 @@ import (
 
 func (d *desk) move(db store.DB, id int64, queue string) int32 {
 	d.t.Helper()
-	run, err := d.Change(d.t.Context(), db, id, store.Change{Queue: queue}, "ann")
+	run, err := d.Change(d.t.Context(), db, id, store.Change{Queue: queue}, ann)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestDelete(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	got, err := d.Delete(ctx, d.Pool, []int64{ended, running, waiting, line, 1}, "ann")
+	got, err := d.Delete(ctx, d.Pool, []int64{ended, running, waiting, line, 1}, ann)
 	if err != nil {
 		t.Fatal(err)
 	}

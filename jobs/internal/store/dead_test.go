@@ -55,7 +55,7 @@ func TestDeadLetterOutlivesItsJob(t *testing.T) {
 	if _, err := d.Retry(ctx, d.Pool, id, ""); !errors.Is(err, rivertype.ErrNotFound) {
 		t.Errorf("retry under the old id: %v", err)
 	}
-	made, err := d.Redrive(ctx, d.Pool, id, "ann")
+	made, err := d.Redrive(ctx, d.Pool, id, ann)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestDeadLetterOutlivesItsJob(t *testing.T) {
 	if string(job.EncodedArgs) != `{"order": 5}` || job.Queue != "mails" || len(job.Tags) != 2 || job.Attempt != 0 {
 		t.Errorf("%+v", job)
 	}
-	if _, err := d.Redrive(ctx, d.Pool, id, "ann"); !errors.Is(err, rivertype.ErrNotFound) {
+	if _, err := d.Redrive(ctx, d.Pool, id, ann); !errors.Is(err, rivertype.ErrNotFound) {
 		t.Errorf("second redrive: %v", err)
 	}
 	d.want(1, "audit rows", `SELECT count(*) FROM pelton.audit WHERE action = 'dead.redrive' AND (after ->> 'job')::bigint = $1`, made)

@@ -120,9 +120,9 @@ func (s *Store) jobBounds(ctx context.Context, db DB, filter JobFilter, page Job
 	if err := db.QueryRow(ctx, s.sql.Get("job_bounds"), pgx.QueryExecModeCacheDescribe).Scan(&low, &high); err != nil {
 		return 0, 0, err
 	}
-	high++
+	high = after(high)
 	if len(filter.IDs) > 0 {
-		low, high = max(low, slices.Min(filter.IDs)), min(high, slices.Max(filter.IDs)+1)
+		low, high = max(low, slices.Min(filter.IDs)), min(high, after(slices.Max(filter.IDs)))
 	}
 	if since := firstID(filter.Since); since != nil {
 		low = max(low, *since)
@@ -135,9 +135,17 @@ func (s *Store) jobBounds(ctx context.Context, db DB, filter JobFilter, page Job
 	case page.Descending:
 		high = min(high, page.AfterID)
 	default:
-		low = max(low, page.AfterID+1)
+		low = max(low, after(page.AfterID))
 	}
 	return low, high, nil
+}
+
+// after is the id that follows. None follows the greatest there can be, which somebody may have given by hand.
+func after(id int64) int64 {
+	if id == math.MaxInt64 {
+		return id
+	}
+	return id + 1
 }
 
 // searchesWhole tells whether jobs in the states asked for are looked for among all jobs, and not in the places that such jobs are in.

@@ -16,6 +16,9 @@ import (
 	"github.com/peltonq/pelton/schema/schematest"
 )
 
+// Two who act, as the store takes them.
+const ann, bob = `{"actor": "ann"}`, `{"actor": "bob"}`
+
 // desk drives the tables as the executors do, one step at a time, so that a test can stop between two steps.
 type desk struct {
 	*store.Store
@@ -142,14 +145,14 @@ func (d *desk) commit(tx pgx.Tx) {
 
 func (d *desk) cancel(db store.DB, id int64, want rivertype.JobState) {
 	d.t.Helper()
-	if got, err := d.Cancel(d.t.Context(), db, id, "ann"); err != nil || got != want {
+	if got, err := d.Cancel(d.t.Context(), db, id, ann); err != nil || got != want {
 		d.t.Fatalf("cancel returned %q, %v, want %q", got, err, want)
 	}
 }
 
 func (d *desk) retry(db store.DB, id int64, want rivertype.JobState) {
 	d.t.Helper()
-	if got, err := d.Retry(d.t.Context(), db, id, "ann"); err != nil || got != want {
+	if got, err := d.Retry(d.t.Context(), db, id, ann); err != nil || got != want {
 		d.t.Fatalf("retry returned %q, %v, want %q", got, err, want)
 	}
 }
@@ -429,7 +432,7 @@ func TestTwoRetriesAtOnce(t *testing.T) {
 	d.retry(first, id, rivertype.JobStateAvailable)
 	second := make(chan error, 1)
 	go func() {
-		_, err := d.Retry(ctx, d.Pool, id, "bob")
+		_, err := d.Retry(ctx, d.Pool, id, bob)
 		second <- err
 	}()
 	d.awaitLock()

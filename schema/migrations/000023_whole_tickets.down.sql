@@ -1,0 +1,1 @@
+ALTER TABLE pelton.job_ready DROP CONSTRAINT job_ready_whole;
