@@ -45,15 +45,16 @@ func TestActorsAreNoTokens(t *testing.T) {
 
 	// A token counts for what it was used for, and not for what follows in the transaction, nor on the connection.
 	bob := jobs.WithActor(t.Context(), "bob")
-	cancel := func(ctx context.Context, tx pgx.Tx) {
+	cancel := func(ctx context.Context, tx pgx.Tx, id int64) {
 		t.Helper()
-		if _, err := client.JobCancelTx(ctx, tx, insert(t, client, 1, later)); err != nil {
+		if _, err := client.JobCancelTx(ctx, tx, id); err != nil {
 			t.Fatal(err)
 		}
 	}
+	one, two := insert(t, client, 1, later), insert(t, client, 1, later)
 	if err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-		cancel(jobs.WithToken(bob, 5, "ci\tx"), tx)
-		cancel(bob, tx)
+		cancel(jobs.WithToken(bob, 5, "ci\tx"), tx, one)
+		cancel(bob, tx, two)
 		return nil
 	}); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/peltonq/pelton/internal/pgtest"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
@@ -119,7 +121,7 @@ func TestEraseWhileItsRunIsLocked(t *testing.T) {
 	equal(t, "run", h.ended(run), "FAILED: bad=FAILED")
 	var job int64
 	must(t, h.pool.QueryRow(t.Context(), `SELECT job_id FROM pelton.flow_node`).Scan(&job))
-	tx, err := h.pool.Begin(t.Context())
+	tx, err := h.pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
 	must(t, err)
 	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
 	_, err = tx.Exec(t.Context(), `SELECT FROM pelton.flow_run FOR UPDATE`)

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/peltonq/pelton/internal/pgtest"
 	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/jobs/flow/flowtest"
@@ -196,7 +198,7 @@ func TestRetryOfAFollowedRun(t *testing.T) {
 			first := h.start("f", flow.Options{Concurrent: level})
 			h.eventually(first, "a", "RUNNING")
 			second := h.start("f", flow.Options{Concurrent: flow.Pipeline3}) // waits for all of the first
-			tx, err := h.pool.Begin(t.Context())
+			tx, err := h.pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
 			must(t, err)
 			_, err = tx.Exec(t.Context(), `SELECT FROM pelton.flow_run WHERE id = $1 FOR UPDATE`, second) // it hears of no end
 			must(t, err)
