@@ -78,13 +78,9 @@ func (p *Page) showAudit(w http.ResponseWriter, r *http.Request) error {
 func auditLink(e *jobs.AuditEntry, admin bool) string {
 	noun, verb, _ := strings.Cut(e.Action, ".")
 	switch noun {
-	case "job":
+	case "job", "dead": // a letter that was redriven or discarded is gone; its job is there
 		if _, err := strconv.ParseInt(e.Target, 10, 64); err == nil {
 			return "/jobs/" + e.Target
-		}
-	case "dead":
-		if _, err := strconv.ParseInt(e.Target, 10, 64); err == nil {
-			return "/dead/" + e.Target
 		}
 	case "flow":
 		if id, is := strings.CutPrefix(e.Target, "run "); is {
