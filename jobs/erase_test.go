@@ -187,7 +187,7 @@ func TestEraseIsForEndedJobs(t *testing.T) {
 	}
 	dead := insertPerson(t, client, true)
 	waitState(t, client, dead, rivertype.JobStateDiscarded)
-	if err := client.QueuePause(ctx, "default", nil); err != nil {
+	if err := client.Stop(ctx); err != nil { // nobody works what is redriven
 		t.Fatal(err)
 	}
 	live, err := client.DeadRedrive(ctx, dead)

@@ -240,6 +240,14 @@ nodes:
 	open(gate + ".quick")
 	prints("quick")
 	open(gate)
+	pgtest.Eventually(t, 3*patience, func() bool {
+		select {
+		case <-people.done:
+			return true
+		default:
+			return false
+		}
+	}, "the follower to see the run's end")
 	if code := people.exit(); code != exitOK {
 		t.Errorf("exit code %d: %s", code, people.err.String())
 	}

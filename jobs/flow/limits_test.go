@@ -107,7 +107,7 @@ nodes:
 		h.flows.Stop()
 		h.moveTimers("0")
 		h.flows.Start(t.Context())
-		pgtest.Eventually(t, patience, func() bool { return strings.Count(h.notices(), "sla_missed a") == 1 }, "the alert")
+		pgtest.Eventually(t, patience, func() bool { return strings.Count(h.notices(), "sla_missed") == 3 }, "the alerts, that of b too, which still runs")
 		gates.open("b")
 		h.ended(run)
 		equal(t, "notices", h.notices(), strings.Replace(want, ", sla_missed each[1]", ", sla_missed b http://127.0.0.1:1/, sla_missed each[1]", 1))
