@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +59,11 @@ func (p *Page) runFlow(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := p.limit(ctx)
 	defer cancel()
-	run, replayed, err := p.startRun(ctx, cmp.Or(r.PostFormValue("key"), f.Key), wanted)
+	key, err := keyOf(r, f.Key)
+	if err != nil {
+		return err
+	}
+	run, replayed, err := p.startRun(ctx, key, wanted)
 	switch {
 	case errors.Is(err, flow.ErrRunning):
 		f.fault("concurrent", "%v", err)

@@ -132,9 +132,9 @@ type enqueuedJob struct {
 
 func (p *Page) enqueueJob(w http.ResponseWriter, r *http.Request) error {
 	f := newJobFormOf(r.PostForm)
-	f.Key = cmp.Or(r.PostFormValue("key"), f.Key)
-	if len(f.Key) > 200 {
-		return badInput("key: want at most 200 characters")
+	var err error
+	if f.Key, err = keyOf(r, f.Key); err != nil {
+		return err
 	}
 	params := f.params(time.Now())
 	if len(f.Faults) > 0 {

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -17,11 +18,20 @@ const onceKey = "key"
 
 const longestKey = 200
 
+// keyOf is the key that a form was sent with, or else the given one.
+func keyOf(r *http.Request, none string) (string, error) {
+	key := cmp.Or(r.PostFormValue(onceKey), none)
+	if len(key) > longestKey {
+		return "", badInput("%s: want at most %d characters", onceKey, longestKey)
+	}
+	return key, nil
+}
+
 // doOnce runs fn for a form in a transaction. To the same form, sent again, the answer is that of the first.
 func doOnce[T any](p *Page, r *http.Request, fn func(ctx context.Context, tx pgx.Tx) (T, error)) (answer T, err error) {
-	key := r.PostFormValue(onceKey)
-	if len(key) > longestKey {
-		return answer, badInput("%s: want at most %d characters", onceKey, longestKey)
+	key, err := keyOf(r, "")
+	if err != nil {
+		return answer, err
 	}
 	fields := maps.Clone(r.PostForm)
 	fields.Del(onceKey)

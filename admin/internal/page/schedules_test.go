@@ -95,7 +95,9 @@ func TestFormsThatAreSentTwice(t *testing.T) {
 			operator.WantPost(409, c.action, c.form, "with other values")
 		}
 	}
-	operator.WantPost(400, "/schedules/team%2Fnightly/trigger", url.Values{"key": {strings.Repeat("k", 201)}}, "at most 200")
+	for _, action := range []string{"/schedules/team%2Fnightly/trigger", "/flows/etl/daily/run", "/jobs/new"} {
+		operator.WantPost(400, action, url.Values{"key": {strings.Repeat("k", 201)}}, "at most 200")
+	}
 }
 
 func TestSchedules(t *testing.T) {
