@@ -263,6 +263,16 @@ func with(r *http.Request, pairs ...string) string {
 	return (&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()
 }
 
+// itself is the request as whoever looks at the page at path makes it: r, or, if that sent a form of the page which is shown again, one like it.
+func itself(r *http.Request, path string, query url.Values) *http.Request {
+	if r.Method != http.MethodPost {
+		return r
+	}
+	again := r.Clone(r.Context())
+	again.Method, again.URL = http.MethodGet, &url.URL{Path: path, RawQuery: query.Encode()}
+	return again
+}
+
 // pager is the way through a long list: the template "pager" shows it.
 type pager struct{ First, Next string }
 
