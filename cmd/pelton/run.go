@@ -32,6 +32,7 @@ type app struct {
 
 	isDev   bool   // the command is dev
 	fromDev string // the file that said where the database is, if one did
+	role    string // of the database, as which the last pool connects
 
 	tracer *trace.Tracer // nil: nothing is traced
 }
