@@ -85,7 +85,10 @@ const (
 type JobDetail struct {
 	Job
 
-	Waits       string    `json:"waits" doc:"what keeps it waiting beside its time and its turn; empty: nothing does, or it does not wait"`
+	Waits        string  `json:"waits" doc:"what keeps it waiting beside its time and its turn; empty: nothing does, or it does not wait"`
+	RedrivenFrom int64   `json:"redriven_from,omitempty" doc:"the job whose dead letter this job was made of"`
+	RedrivenAs   []int64 `json:"redriven_as" doc:"the jobs that redrives made of this job's dead letters, the newest first, at most 10; known for as long as the audit is kept"`
+
 	Runs        []Run     `json:"runs" doc:"the last 100, in order; of large ones fewer"`
 	RunsLeftOut int       `json:"runs_left_out" doc:"how many there were before these"`
 	Logs        []LogSize `json:"logs" doc:"of the last 100 runs that printed something, in order"`
@@ -110,7 +113,11 @@ func ReadJobDetail(ctx context.Context, db joblog.DB, client *jobs.Client, id in
 	if err != nil {
 		return JobDetail{}, err
 	}
-	d := JobDetail{Job: NewJob(row), Waits: waits, Runs: NewRuns(runs), Logs: logs}
+	redriven, err := client.RedrivenAs(ctx, id)
+	if err != nil {
+		return JobDetail{}, err
+	}
+	d := JobDetail{Job: NewJob(row), Waits: waits, RedrivenFrom: jobs.RedrivenFrom(row), RedrivenAs: redriven, Runs: NewRuns(runs), Logs: logs}
 	if len(runs) > 0 {
 		d.RunsLeftOut = runs[0].Run - 1 // they are numbered from 1 on
 	}

@@ -152,20 +152,7 @@ pauses it when the trigger is gone.`,
 				if _, err := os.Stat(args[0]); err != nil {
 					return usage(err)
 				}
-				if triggers.with && !check {
-					return a.pushWithSchedules(ctx, db, flows, triggers, project, args[0])
-				}
-				var report *flow.PushReport
-				var err error
-				if check {
-					report, err = flows.Check(ctx, args[0])
-				} else {
-					report, err = flows.Push(ctx, project, args[0])
-				}
-				if triggers.with && report != nil {
-					dropTriggerNotes(report)
-				}
-				return a.printPush(project, report, nil, err)
+				return a.push(ctx, db, flows, triggers, project, args[0], check)
 			})
 		}),
 	}
@@ -176,18 +163,25 @@ pauses it when the trigger is gone.`,
 	return cmd
 }
 
-func (a *app) printPush(project string, report *flow.PushReport, schedules []periodic.TriggerChange, err error) error {
+func (a *app) printPush(project string, t triggerFlags, p pushed, err error) error {
+	report := p.PushReport
 	if report == nil || err != nil && len(report.Faults) == 0 {
 		return err
 	}
+	if t.with {
+		dropTriggerNotes(report)
+	}
 	if a.json {
-		if printErr := a.document(pushJSON{report, schedules}, nil); printErr != nil {
+		if printErr := a.document(p, nil); printErr != nil {
 			return printErr
 		}
 		return err
 	}
 	for _, n := range report.Notes {
 		fmt.Fprintf(a.stderr, "note: %s\n", n)
+	}
+	for _, s := range p.Stranded {
+		fmt.Fprintf(a.stderr, "note: %s\n", s)
 	}
 	if err != nil {
 		return err
@@ -209,8 +203,8 @@ func (a *app) printPush(project string, report *flow.PushReport, schedules []per
 		}
 		fmt.Fprintf(a.stdout, "  %s/%s\n", project, name)
 	}
-	for i := range schedules {
-		fmt.Fprintf(a.stdout, "schedule %s: %s\n", schedules[i].Name, changeWords(&schedules[i]))
+	for i := range p.Schedules {
+		fmt.Fprintf(a.stdout, "schedule %s: %s\n", p.Schedules[i].Name, changeWords(&p.Schedules[i]))
 	}
 	return nil
 }

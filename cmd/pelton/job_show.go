@@ -50,6 +50,12 @@ func printJob(out io.Writer, j document.JobDetail) {
 	line("scheduled", moment(j.ScheduledAt))
 	line("attempted", optionalMoment(j.AttemptedAt))
 	line("finalized", optionalMoment(j.FinalizedAt))
+	if j.RedrivenFrom != 0 {
+		line("redriven from", j.RedrivenFrom)
+	}
+	for _, id := range j.RedrivenAs {
+		line("redriven as", id)
+	}
 	line("tags", orDash(strings.Join(j.Tags, ", ")))
 	line("args", string(j.Args))
 	line("metadata", string(j.Metadata))

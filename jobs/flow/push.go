@@ -14,6 +14,8 @@ import (
 	"github.com/peltonq/pelton/jobs/flow/internal/bundle"
 	"github.com/peltonq/pelton/jobs/flow/internal/draft"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
+	"github.com/peltonq/pelton/jobs/flow/internal/nodecmd"
+	"github.com/peltonq/pelton/jobs/flow/internal/notice"
 	"github.com/peltonq/pelton/jobs/flow/internal/project"
 	"github.com/peltonq/pelton/jobs/flow/internal/store"
 )
@@ -183,16 +185,14 @@ func (c *Client) PushFlows(ctx context.Context, name string, flows ...*Flow) (*P
 	if err != nil {
 		return nil, err
 	}
-	rules := draft.Rules{Types: types}
+	rules, unknown := draft.Rules{Types: types}, draft.Unknown{}
 	for _, f := range p.Flows {
 		for i := range f.Nodes {
 			n := &f.Nodes[i]
 			if n.Args != nil {
 				continue
 			}
-			if reason := rules.Unknown(n.Type); reason != "" {
-				report.Faults = append(report.Faults, Fault{File: f.Name, Node: n.Path, Reason: reason})
-			}
+			unknown.Add(rules, n.Type, Fault{File: f.Name, Node: n.Path})
 			if c.config.Types[n.Type] != "" || draft.BuiltIn(n.Type) {
 				continue
 			}
@@ -201,6 +201,7 @@ func (c *Client) PushFlows(ctx context.Context, name string, flows ...*Flow) (*P
 			}
 		}
 	}
+	report.Faults = append(report.Faults, unknown.Faults(rules)...)
 	if len(report.Faults) > 0 {
 		return report, &FaultsError{name, report.Faults}
 	}
@@ -276,6 +277,8 @@ func (c *Client) types(ctx context.Context) (types, kinds []string, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("list job kinds: %w", err)
 	}
-	kinds = slices.DeleteFunc(slices.Concat(c.config.Kinds, worked), func(kind string) bool { return c.config.Types[kind] != "" })
+	kinds = slices.DeleteFunc(slices.Concat(c.config.Kinds, worked), func(kind string) bool {
+		return c.config.Types[kind] != "" || kind == nodecmd.Kind || kind == notice.Kind // those are the engine's
+	})
 	return slices.Concat(slices.Collect(maps.Keys(c.config.Types)), kinds), kinds, nil
 }

@@ -166,6 +166,9 @@ func (p *Page) showLetter(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	found, err := p.config.Jobs.DeadGet(ctx, id)
 	if errors.Is(err, rivertype.ErrNotFound) {
+		if made, err := p.config.Jobs.RedrivenAs(ctx, id); err == nil && len(made) > 0 {
+			return notFound("there is no dead letter of job %d any more: it was redriven as job %d", id, made[0])
+		}
 		return notFound("there is no dead letter of job %d: it was redriven or discarded, or its retention has passed", id)
 	}
 	if err != nil {
