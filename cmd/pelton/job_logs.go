@@ -15,6 +15,7 @@ import (
 
 	"github.com/peltonq/pelton/admin/document"
 	"github.com/peltonq/pelton/internal/span"
+	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/joblog"
 )
 
@@ -114,8 +115,11 @@ func (a *app) printedNothing(r jobRun) {
 	}
 }
 
-// explainNothing is printedNothing, and says what keeps a job waiting if something does.
+// explainNothing says why there is nothing of a run: it printed nothing, or it has not begun, and what the job waits for.
 func (a *app) explainNothing(ctx context.Context, db database, r jobRun) error {
+	if a.json {
+		return nil
+	}
 	job, err := db.client.JobGet(ctx, r.job)
 	if errors.Is(err, rivertype.ErrNotFound) { // logs outlive their jobs
 		a.printedNothing(r)
@@ -124,15 +128,45 @@ func (a *app) explainNothing(ctx context.Context, db database, r jobRun) error {
 	if err != nil {
 		return err
 	}
+	runs, _, err := db.client.JobRunsPart(ctx, r.job, jobs.JobRunsParams{Before: r.run + 1, Limit: 1})
+	if err != nil {
+		return err
+	}
 	waits, err := db.client.JobWaits(ctx, job)
 	if err != nil {
 		return err
 	}
-	a.printedNothing(r)
-	if waits != "" && !a.json {
+	begun := len(runs) > 0 && runs[0].Run == r.run && runs[0].StartedAt != nil
+	switch {
+	case begun:
+		a.printedNothing(r)
+	case job.FinalizedAt != nil:
+		fmt.Fprintf(a.stderr, "pelton: run %d of job %d never began: the job is %s\n", r.run, r.job, job.State)
+	default:
+		fmt.Fprintf(a.stderr, "pelton: run %d of job %d has not begun yet\n", r.run, r.job)
+	}
+	if next := nextRun(job); next != "" {
+		fmt.Fprintf(a.stderr, "pelton: job %d %s\n", r.job, next)
+	}
+	if waits != "" {
 		fmt.Fprintf(a.stderr, "pelton: job %d waits: %s\n", r.job, waits)
 	}
 	return nil
+}
+
+// nextRun says when a job that waits runs, as far as it is up to the job; empty: it does not wait.
+func nextRun(job *rivertype.JobRow) string {
+	switch job.State { //nolint:exhaustive // the others do not wait
+	case rivertype.JobStateAvailable:
+		return fmt.Sprintf("is in the line of queue %s since %s, and runs when it is its turn", job.Queue, moment(job.ScheduledAt))
+	case rivertype.JobStateScheduled:
+		return fmt.Sprintf("is scheduled for %s", moment(job.ScheduledAt))
+	case rivertype.JobStateRetryable:
+		return fmt.Sprintf("has failed and runs again at %s", moment(job.ScheduledAt))
+	case rivertype.JobStatePending:
+		return fmt.Sprintf("is pending: it waits to be released, as by pelton job retry %d", job.ID)
+	}
+	return ""
 }
 
 // jobRun is a run of a job.
