@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/periodic"
 )
@@ -186,15 +187,12 @@ func (a *app) printPush(project string, t triggerFlags, p pushed, err error) err
 	if err != nil {
 		return err
 	}
-	flows := "flows"
-	if len(report.Flows) == 1 {
-		flows = "flow"
-	}
+	size := quantity.Of(len(report.Flows), "flow") + ", " + quantity.Of(report.Nodes, "node")
 	if report.Version == nil {
-		fmt.Fprintf(a.stdout, "no faults: %d %s, %d nodes; nothing was stored\n", len(report.Flows), flows, report.Nodes)
+		fmt.Fprintf(a.stdout, "no faults: %s; nothing was stored\n", size)
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "project %s, version %d: %d %s, %d nodes\n", project, report.Version.No, len(report.Flows), flows, report.Nodes)
+	fmt.Fprintf(a.stdout, "project %s, version %d: %s\n", project, report.Version.No, size)
 	const most = 20
 	for i, name := range report.Flows {
 		if i == most {

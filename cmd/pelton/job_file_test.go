@@ -70,7 +70,7 @@ func TestEnqueueFile(t *testing.T) {
 	if out := s.ok("job", "enqueue", "--file", writeLines(t, noops(2)...)); !strings.HasPrefix(out, "2 jobs enqueued from ") {
 		t.Errorf("answer for people: %q", out)
 	}
-	if r := s.try(`{"kind":"noop"}`, "job", "enqueue", "--file", "-"); r.code != exitOK || !strings.HasPrefix(r.out, "1 jobs enqueued from stdin") {
+	if r := s.try(`{"kind":"noop"}`, "job", "enqueue", "--file", "-"); r.code != exitOK || !strings.HasPrefix(r.out, "1 job enqueued from stdin") {
 		t.Errorf("from stdin: %+v", r)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/peltonq/pelton/admin/document"
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/internal/span"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/joblog"
@@ -192,7 +193,7 @@ func (a *app) printChunk(from origin, c joblog.Chunk) error {
 		return encoder.Encode(j)
 	}
 	if c.Skipped > 0 {
-		fmt.Fprintf(a.stderr, "\n[... %d bytes of %s not kept ...]\n", c.Skipped, document.StreamName(string(c.Stream)))
+		fmt.Fprintf(a.stderr, "\n[... %s of %s not kept ...]\n", quantity.Of(c.Skipped, "byte"), document.StreamName(string(c.Stream)))
 	}
 	_, err := a.stdout.Write(c.Data)
 	return err

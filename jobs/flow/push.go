@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/jobs/flow/internal/bundle"
 	"github.com/peltonq/pelton/jobs/flow/internal/draft"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
@@ -41,14 +42,11 @@ type FaultsError struct {
 
 func (e *FaultsError) Error() string {
 	var b strings.Builder
-	who, faults := "the upload", "a fault"
+	who := "the upload"
 	if e.Project != "" {
 		who = fmt.Sprintf("project %q", e.Project)
 	}
-	if len(e.Faults) != 1 {
-		faults = fmt.Sprintf("%d faults", len(e.Faults))
-	}
-	fmt.Fprintf(&b, "%s has %s; nothing was stored", who, faults)
+	fmt.Fprintf(&b, "%s has %s; nothing was stored", who, quantity.Say(len(e.Faults), "a fault", "%d faults"))
 	for _, f := range e.Faults {
 		b.WriteString("\n  " + f.String())
 	}

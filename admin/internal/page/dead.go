@@ -13,6 +13,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
 )
@@ -233,15 +234,7 @@ func (p *Page) redriveDead(w http.ResponseWriter, r *http.Request) error {
 }
 
 // plural says one or many.
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	if strings.Contains(many, "%d") {
-		return fmt.Sprintf(many, n)
-	}
-	return many
-}
+func plural(n int, one, many string) string { return quantity.Say(n, one, many) }
 
 func (p *Page) askDiscard(w http.ResponseWriter, r *http.Request) error {
 	f, err := chosenDead(r.URL.Query())

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/robfig/cron/v3"
+
+	"github.com/peltonq/pelton/internal/quantity"
 )
 
 // standardFields are those of an expression with seconds. 7 is Sunday, so that ranges may end there.
@@ -36,7 +38,7 @@ func readStandard(e *Expr, texts []string) error {
 	default:
 		return &FieldError{
 			FieldExpression, e.text,
-			fmt.Sprintf("has %d fields; standard cron has 5, or 6 with seconds first, and Quartz 6 or 7", len(texts)),
+			fmt.Sprintf("has %s; standard cron has 5, or 6 with seconds first, and Quartz 6 or 7", quantity.Of(len(texts), "field")),
 		}
 	}
 	faults := make([]*FieldError, len(texts))
