@@ -164,7 +164,7 @@ func TestEnqueueFileFlags(t *testing.T) {
 	s.fails(exitUsage, "the file's lines name their kinds", "job", "enqueue", "noop", "--file", path)
 	s.fails(exitUsage, "--queue and --file", "job", "enqueue", "--queue", "etl", "--file", path)
 	s.fails(exitUsage, "--from-line is 0", "job", "enqueue", "--file", path, "--from-line", "0")
-	s.fails(exitUsage, "--from-line is 3, but "+path+" has 1 lines: nothing was enqueued", "job", "enqueue", "--file", path, "--from-line", "3")
+	s.fails(exitUsage, "--from-line is 3, but "+path+" has 1 line: nothing was enqueued", "job", "enqueue", "--file", path, "--from-line", "3")
 	s.fails(exitUsage, "--from-line goes with --file", "job", "enqueue", "noop", "--from-line", "3")
 	s.fails(exitUsage, "no such file", "job", "enqueue", "--file", "/no/such/file")
 }
