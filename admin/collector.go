@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"embed"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -131,7 +129,7 @@ func (c *collector) renew(p *part) {
 	err := p.read(ctx, values)
 	switch {
 	case err != nil && p.failed:
-	case lacksRight(err) && p != c.parts[0]: // a worker's role may not read flows, and need not
+	case schema.Denied(err) && p != c.parts[0]: // a worker's role may not read flows, and need not
 		c.log.Info("metrics: the database role may not read this part: it is left out", "part", p.what)
 	case err != nil:
 		c.log.Warn("metrics: a part of the database could not be read; trying again", "part", p.what, "error", err)
@@ -154,12 +152,6 @@ func (c *collector) renew(p *part) {
 		resting = restLong * took
 	}
 	p.values, p.until = values, time.Now().Add(max(p.keep, resting))
-}
-
-// lacksRight tells whether an error says that the role may not read something.
-func lacksRight(err error) bool {
-	refusal, is := errors.AsType[*pgconn.PgError](err)
-	return is && refusal.Code == "42501"
 }
 
 // queue is what the first part says, of each queue there is. nil: it could not be read.

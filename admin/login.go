@@ -3,6 +3,7 @@ package admin
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"mime"
 	"net/http"
 	"strconv"
@@ -54,6 +55,10 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		}
 	} else {
 		err = json.NewDecoder(r.Body).Decode(&in)
+	}
+	if large, is := errors.AsType[*http.MaxBytesError](err); is {
+		http.Error(w, fmt.Sprintf("the login has more than %d bytes", large.Limit), http.StatusRequestEntityTooLarge)
+		return
 	}
 	if err != nil {
 		http.Error(w, "the login cannot be read: want a form or JSON with name and password", http.StatusBadRequest)

@@ -161,7 +161,7 @@ var mayPage = map[string]right{
 	"/queues/resume":                    {role: access.Operator},
 	"/runs/{id}/confirm/{action}":       {role: access.Operator, scope: ofProject},
 	"/runs/{id}/{action}":               {role: access.Operator, scope: ofProject},
-	"/schedule":                         {role: access.Admin, scope: ofProject, plain: true, body: "do=save&name={name}&by=cron&cron=0+3+1+1+*&{form}&old={name}&seen_version=1"},
+	"/schedule":                         {role: access.Admin, scope: ofProject, plain: true, body: "do=save&name={name}&by=cron&cron=0+3+1+1+*&{form}&old={name}&seen_edition=1.1"},
 	"/schedules/{name}/backfill":        {role: access.Operator, scope: ofProject, plain: true, body: "from=2026-01-01&to=2026-01-03"},
 	"/schedules/{name}/backfill/cancel": {role: access.Operator, scope: ofProject, plain: true, body: "backfill={backfill}"},
 	"/schedules/{name}/delete":          {role: access.Admin, scope: ofProject, plain: true},

@@ -125,7 +125,7 @@ func (c *Client) sync(ctx context.Context) error {
 		return nil
 	}
 	for _, d := range c.config.Schedules {
-		if err := c.changeFirst(ctx, d.Schedule, c.coded[codeKey(c.config.Owner, d.Schedule.Name)], anyVersion); err != nil {
+		if err := c.changeFirst(ctx, d.Schedule, c.coded[codeKey(c.config.Owner, d.Schedule.Name)], nil); err != nil {
 			return fmt.Errorf("keep the schedules of %q in step: %w", c.config.Owner, err)
 		}
 	}

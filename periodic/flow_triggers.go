@@ -144,7 +144,7 @@ func (v *verb) putTrigger(ctx context.Context, s Schedule, zone, cron string) (T
 		return TriggerChange{}, err
 	}
 	s.Cron, s.TimeZone = cron, cmp.Or(zone, s.TimeZone)
-	result, err := v.put(ctx, s, anyVersion)
+	result, err := v.put(ctx, s, nil)
 	if err != nil {
 		return TriggerChange{}, err
 	}

@@ -57,48 +57,21 @@ func (c *Client) Check(s Schedule) error {
 // different, nothing is changed. A schedule that is paused stays so; its ticks up to now are skipped if it is changed. Errors:
 // *InvalidScheduleError, also if the flow's project is there and has no such flow, version or node; ErrOwned for a schedule that a service declares.
 func (c *Client) Put(ctx context.Context, s Schedule) (*PutResult, error) {
-	return c.putOf(ctx, s, anyVersion)
+	return c.putOf(ctx, s, nil)
 }
 
-// PutIf is Put for who has looked at the schedule before: version is that of the Entry they saw, 0 if there was none. If it is another one by now, nothing is
-// stored and the error is a *VersionError.
-func (c *Client) PutIf(ctx context.Context, s Schedule, version int) (*PutResult, error) {
-	return c.putOf(ctx, s, version)
+// PutIf is Put for who has looked at the schedule before: seen is the edition of the Entry they saw, the zero Edition if there was none. If it is another one by
+// now, nothing is stored and the error is an *EditionError.
+func (c *Client) PutIf(ctx context.Context, s Schedule, seen Edition) (*PutResult, error) {
+	return c.putOf(ctx, s, &seen)
 }
 
-// anyVersion is the version of a put that does not mind which one it changes.
-const anyVersion = -1
-
-// VersionError says that a schedule is not of the version that a change was made for.
-type VersionError struct {
-	Name          string
-	Wanted, Found int // 0: none
-}
-
-func (e *VersionError) Error() string {
-	switch {
-	case e.Found == 0:
-		return fmt.Sprintf("schedule %q: it was deleted meanwhile", e.Name)
-	case e.Wanted == 0:
-		return fmt.Sprintf("schedule %q: the name is taken", e.Name)
-	}
-	return fmt.Sprintf("schedule %q: it was changed meanwhile: its version is %d, not %d", e.Name, e.Found, e.Wanted)
-}
-
-// version is that of a schedule that is locked; 0: there is none.
-func (h *held) version() int {
-	if h == nil {
-		return 0
-	}
-	return h.schedule.version
-}
-
-func (c *Client) putOf(ctx context.Context, s Schedule, version int) (*PutResult, error) {
-	if err := c.changeFirst(ctx, s, nil, version); err != nil {
+func (c *Client) putOf(ctx context.Context, s Schedule, seen *Edition) (*PutResult, error) {
+	if err := c.changeFirst(ctx, s, nil, seen); err != nil {
 		return nil, err
 	}
 	for try := 1; ; try++ {
-		result, err := answer(ctx, c.operate, func(v *verb) (*PutResult, error) { return v.put(ctx, s, version) })
+		result, err := answer(ctx, c.operate, func(v *verb) (*PutResult, error) { return v.put(ctx, s, seen) })
 		if !errors.Is(err, errTaken) || try == putTries {
 			return result, err
 		}
@@ -112,7 +85,7 @@ var errTaken = errors.New("it was stored by somebody else just now; try again")
 
 // PutTx is Put in the caller's transaction, which should be short: firers pass over the schedule until it ends.
 func (c *Client) PutTx(ctx context.Context, tx pgx.Tx, s Schedule) (*PutResult, error) {
-	return answer(ctx, c.within(tx), func(v *verb) (*PutResult, error) { return v.put(ctx, s, anyVersion) })
+	return answer(ctx, c.within(tx), func(v *verb) (*PutResult, error) { return v.put(ctx, s, nil) })
 }
 
 // settleFirst settles what is due of a schedule in transactions of its own, so that not all of it is in that of the change.
@@ -125,7 +98,7 @@ func (c *Client) settleFirst(ctx context.Context, name string) error {
 
 // changeFirst is settleFirst for a change, which also has the ticks of a pause skipped. If there is nothing to change, or the change is refused, it
 // skips none.
-func (c *Client) changeFirst(ctx context.Context, to Schedule, code *coded, version int) error {
+func (c *Client) changeFirst(ctx context.Context, to Schedule, code *coded, seen *Edition) error {
 	to.normalize()
 	return c.first(ctx, to.Name, func(v *verb, s *held) (again bool, err error) {
 		if !s.Paused {
@@ -133,7 +106,7 @@ func (c *Client) changeFirst(ctx context.Context, to Schedule, code *coded, vers
 			return again, err
 		}
 		_, same, err := s.compare(to, code)
-		if err != nil || same || c.checkOwner(to.Name, s.schedule.owner) != nil || version != anyVersion && version != s.version() {
+		if err != nil || same || c.checkOwner(to.Name, s.schedule.owner) != nil || seen != nil && *seen != s.edition() {
 			return false, err
 		}
 		if _, err := c.compileNew(&to, s.schedule.id, s.schedule.createdAt, s.now, code); err != nil {
@@ -165,8 +138,8 @@ func (c *Client) first(ctx context.Context, name string, some func(v *verb, s *h
 	return nil
 }
 
-// put is a put by people: what a service declares is not theirs.
-func (v *verb) put(ctx context.Context, s Schedule, version int) (*PutResult, error) {
+// put is a put by people: what a service declares is not theirs. seen is the edition that it changes; nil: whichever there is.
+func (v *verb) put(ctx context.Context, s Schedule, seen *Edition) (*PutResult, error) {
 	s.normalize()
 	there, err := v.c.get(ctx, v.tx, s.Name)
 	if err == nil {
@@ -182,8 +155,8 @@ func (v *verb) put(ctx context.Context, s Schedule, version int) (*PutResult, er
 	if err != nil {
 		return nil, fmt.Errorf("put schedule %q: %w", s.Name, err)
 	}
-	if is := found.version(); version != anyVersion && is != version {
-		return nil, &VersionError{s.Name, version, is}
+	if is := found.edition(); seen != nil && is != *seen {
+		return nil, &EditionError{s.Name, *seen, is}
 	}
 	_, change, err := v.store(ctx, found, s, "", nil)
 	if err != nil {

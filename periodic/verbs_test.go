@@ -527,26 +527,29 @@ func TestListAndTicksGoOnWhereTheyStopped(t *testing.T) {
 }
 
 // Who puts what they have looked at changes nothing that another has changed since: neither the schedule nor the ticks of its pause.
-func TestPutIfOfAVersion(t *testing.T) {
+func TestPutIfOfAnEdition(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ctx := t.Context()
 	s := hourly("shared")
-	refused := func(what string, s Schedule, wanted, found int) {
+	refused := func(what string, s Schedule, wanted, found Edition, says string) {
 		t.Helper()
 		_, err := r.PutIf(ctx, s, wanted)
-		var version *VersionError
-		if !errors.As(err, &version) || version.Wanted != wanted || version.Found != found {
+		var edition *EditionError
+		if !errors.As(err, &edition) || edition.Wanted != wanted || edition.Found != found || !strings.Contains(edition.Error(), says) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	refused("one that is not there", s, 1, 0)
-	if result, err := r.PutIf(ctx, s, 0); err != nil || result.Change != Created {
+	none := Edition{}
+	refused("one that is not there", s, Edition{1, 1}, none, "it was deleted")
+	result, err := r.PutIf(ctx, s, none)
+	if err != nil || result.Change != Created {
 		t.Fatalf("%+v, %v", result, err)
 	}
-	refused("a new one, whose name is taken", s, 0, 1)
+	first := result.Schedule.Edition()
+	refused("a new one, whose name is taken", s, none, first, "the name is taken")
 	s.Cron = "10 * * * *"
-	if result, err := r.PutIf(ctx, s, 1); err != nil || result.Schedule.Version != 2 {
+	if result, err := r.PutIf(ctx, s, first); err != nil || result.Schedule.Version != 2 {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	if _, err := r.Pause(ctx, "shared"); err != nil {
@@ -554,11 +557,20 @@ func TestPutIfOfAVersion(t *testing.T) {
 	}
 	r.back("shared", 3*time.Hour)
 	s.Cron = "20 * * * *"
-	refused("one of another version", s, 1, 2)
+	second := Edition{first.ID, 2}
+	refused("one of another version", s, first, second, "its version is 2, not 1")
 	if e, err := r.Get(ctx, "shared"); err != nil || e.Cron != "10 * * * *" || len(r.what("shared")) > 0 {
 		t.Errorf("a put that was refused left %+v, ticks %v, %v", e, r.what("shared"), err)
 	}
-	if result, err := r.PutIf(ctx, s, 2); err != nil || result.Schedule.Version != 3 || len(r.what("shared")) == 0 { // a pause is no change of what was seen
+	if result, err := r.PutIf(ctx, s, second); err != nil || result.Schedule.Version != 3 || len(r.what("shared")) == 0 { // a pause is no change of what was seen
 		t.Errorf("%+v, %v", result, err)
+	}
+	if _, err := r.Delete(ctx, "shared"); err != nil {
+		t.Fatal(err)
+	}
+	again := r.put(hourly("shared")).Schedule.Edition()
+	refused("one that was deleted and made again", s, first, again, "another one made under its name")
+	if e, err := r.Get(ctx, "shared"); err != nil || e.Edition() != again || e.Cron != hourly("shared").Cron {
+		t.Errorf("%+v, %v", e, err)
 	}
 }

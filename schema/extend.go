@@ -14,6 +14,9 @@ import (
 // closeCheck is the constraint that proves that an open-ended partition has an end, so that it need not be read under the parent's lock.
 const closeCheck = "pelton_close"
 
+// aheadCheck is the constraint of job's open-ended partition that refuses ids far ahead. Partitions that have an end are spared its cost.
+const aheadCheck = "job_not_far_ahead"
+
 func (p *pass) extendAll(ctx context.Context) error {
 	var faults []error
 	for _, table := range partitioned {
@@ -210,24 +213,30 @@ func (p *pass) close(ctx context.Context, rest Partition, end int64) (bool, erro
 		return false, err
 	}
 	next := fmt.Sprintf("%s_next_%d", rest.Parent, p.no)
-	if err := p.tx(ctx, func(tx pgx.Tx) error { return run(ctx, tx, p.createLike(next, rest.Parent)) }); err != nil {
+	create, spare := []string{p.createLike(next, rest.Parent)}, []string(nil)
+	name := nameFrom(rest.Parent, "p", rest.From)
+	if rest.Parent == tableJob {
+		create = append(create, fmt.Sprintf("ALTER TABLE %s ADD CONSTRAINT %s CHECK (NOT %s(id))", p.table(next), aheadCheck, p.table("is_far_ahead")))
+		spare = append(spare, fmt.Sprintf("ALTER TABLE %s DROP CONSTRAINT IF EXISTS %s", p.table(name), aheadCheck))
+	}
+	if err := p.tx(ctx, func(tx pgx.Tx) error { return run(ctx, tx, create...) }); err != nil {
 		return false, fmt.Errorf("make the next %s: %w", rest.Name, err)
 	}
 	if err := p.failpoint("made next " + rest.Parent); err != nil {
 		return false, err
 	}
-	name := nameFrom(rest.Parent, "p", rest.From)
 	done, err = p.ddl(ctx, "close "+rest.Name, []string{rest.Name, rest.Parent}, func(tx pgx.Tx) error {
 		if err := p.lock(ctx, tx, rest.Name, rest.Parent); err != nil {
 			return err
 		}
-		err := run(ctx, tx,
+		err := run(ctx, tx, append([]string{
 			fmt.Sprintf("ALTER TABLE %s DETACH PARTITION %s", parent, table),
 			fmt.Sprintf("ALTER TABLE %s RENAME TO %s", table, quoted(name)),
 			fmt.Sprintf("ALTER TABLE %s ATTACH PARTITION %s %s", parent, p.table(name), boundSQL(rest.From, end)),
 			fmt.Sprintf("ALTER TABLE %s DROP CONSTRAINT %s", p.table(name), closeCheck),
 			fmt.Sprintf("ALTER TABLE %s RENAME TO %s", p.table(next), quoted(rest.Name)),
-			fmt.Sprintf("ALTER TABLE %s ATTACH PARTITION %s %s", parent, table, boundSQL(end, math.MaxInt64)))
+			fmt.Sprintf("ALTER TABLE %s ATTACH PARTITION %s %s", parent, table, boundSQL(end, math.MaxInt64)),
+		}, spare...)...)
 		if err != nil {
 			return err
 		}

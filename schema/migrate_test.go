@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/internal/pgtest"
@@ -141,6 +143,39 @@ func TestCheck(t *testing.T) {
 	expect(schema.ErrDirty, "dirty")
 	if err := schema.Up(t.Context(), dsn, "pelton"); !errors.Is(err, schema.ErrDirty) {
 		t.Errorf("up over a dirty schema: %v", err)
+	}
+}
+
+// A role that may not read the version is told what it lacks, and a schema that is not there is missing for it too.
+func TestCheckByARoleWithoutRights(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Database(t)
+	admin := pgtest.Pool(t, dsn)
+	role := "nobody of " + admin.Config().ConnConfig.Database
+	quoted := pgx.Identifier{role}.Sanitize()
+	mustExec(t, admin, "CREATE ROLE "+quoted+" LOGIN")
+	t.Cleanup(func() {
+		if _, err := admin.Exec(context.WithoutCancel(t.Context()), "DROP OWNED BY "+quoted+"; DROP ROLE "+quoted); err != nil {
+			t.Error(err)
+		}
+	})
+	pool := pgtest.Pool(t, asRole(t, dsn, role))
+	if err := schema.Check(t.Context(), pool, "pelton"); !errors.Is(err, schema.ErrMissing) {
+		t.Errorf("without a schema: %v", err)
+	}
+	mustUp(t, dsn, "pelton")
+	for _, lacks := range []string{"schema pelton", "table schema_migrations"} {
+		err := schema.Check(t.Context(), pool, "pelton")
+		rights, is := errors.AsType[*schema.RightsError](err)
+		if !is || rights.Role != role || !schema.Denied(err) || !strings.Contains(err.Error(), "permission denied for "+lacks) ||
+			!strings.Contains(err.Error(), "`pelton grants --as ROLE --to "+strconv.Quote(role)+"`") {
+			t.Errorf("without a right on %s: %v", lacks, err)
+		}
+		mustExec(t, admin, "GRANT USAGE ON SCHEMA pelton TO "+quoted)
+	}
+	mustExec(t, admin, "GRANT SELECT ON pelton.schema_migrations TO "+quoted)
+	if err := schema.Check(t.Context(), pool, "pelton"); err != nil {
+		t.Errorf("with all that it needs: %v", err)
 	}
 }
 

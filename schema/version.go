@@ -46,14 +46,16 @@ type Querier interface {
 }
 
 // Version returns the version of the schema of that name. If there is none, or it is marked dirty, the error is a
-// [*VersionError]; the version is right in the latter case too.
+// [*VersionError]; the version is right in the latter case too. Where the session's role may not read it, the error is a [*RightsError].
 func Version(ctx context.Context, db Querier, name string) (int, error) {
 	if err := CheckName(name); err != nil {
 		return 0, err
 	}
 	missing := &VersionError{Schema: name, Want: Latest(), Reason: ErrMissing}
 	var exists bool
-	if err := db.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", versionTable(name)).Scan(&exists); err != nil {
+	var role string
+	const look = "SELECT current_user, EXISTS (SELECT FROM pg_class c WHERE c.relname = 'schema_migrations' AND c.relnamespace = to_regnamespace($1))"
+	if err := db.QueryRow(ctx, look, quoted(name)).Scan(&role, &exists); err != nil {
 		return 0, fmt.Errorf("look for the version of schema %q: %w", name, err)
 	}
 	if !exists {
@@ -65,6 +67,8 @@ func Version(ctx context.Context, db Querier, name string) (int, error) {
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return 0, missing
+	case Denied(err):
+		return 0, &RightsError{Schema: name, Role: role, Err: fmt.Errorf("read the version of schema %q: %w", name, err)}
 	case err != nil:
 		return 0, fmt.Errorf("read the version of schema %q: %w", name, err)
 	case dirty:

@@ -265,7 +265,8 @@ func TestDuties(t *testing.T) {
 	}
 	h.exec(`UPDATE pelton.duty SET done_at = now() - interval '1 h', due_at = now() - interval '4 min' WHERE duty = 'mover'`)
 	h.expect("firing ops duties: duty mover: nobody has done it since ")
-	h.exec(`UPDATE pelton.duty SET failing_since = now() - interval '2 min', failed_at = now(), failed_by = 'server_1', error = 'read-only' WHERE duty = 'keeper'`)
+	h.exec(`UPDATE pelton.duty SET failing_since = now() - interval '2 min', failed_at = now(), failed_by = 'server_1', error = 'read-only', done_at = now() - interval '3 min',
+		due_at = now() - interval '2 min' WHERE duty = 'keeper'`)
 	if got := h.evaluate(); !containsAll(got, "firing ops duties: duty keeper: fails since ", " at server_1: read-only") {
 		t.Errorf("a duty fails: %s", got)
 	}

@@ -94,6 +94,7 @@ func (a *app) open(ctx context.Context, address string, connections int32) (*pgx
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = "pelton"
 	}
+	a.role = config.ConnConfig.User
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the database: %w", err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/peltonq/pelton/admin"
 	"github.com/peltonq/pelton/internal/pgtest"
+	"github.com/peltonq/pelton/internal/postgres"
 )
 
 // devDir is a data directory that is not there yet.
@@ -257,9 +258,15 @@ func TestDataDirectory(t *testing.T) {
 		t.Errorf("by --data-dir: %q, %v", dir, err)
 	}
 	a = &app{env: func(string) string { return "" }}
+	dir, err := a.dataDirectory()
 	if os.Geteuid() != 0 {
-		if _, err := a.dataDirectory(); err == nil {
+		if err == nil {
 			t.Error("without HOME there is a data directory")
 		}
+		return
+	}
+	// What root cannot put elsewhere is put beside it, and is no reason not to start.
+	if beside, placed := postgres.Place(filepath.Join(t.TempDir(), "shut"), ""); err != nil || placed != nil || filepath.Dir(beside) != filepath.Dir(dir) || beside == dir {
+		t.Errorf("root's is %q, %v; beside it is %q, %v", dir, err, beside, placed)
 	}
 }

@@ -47,7 +47,7 @@ func (d devFile) write(dir string) error {
 }
 
 // dataDirectory is where pelton dev keeps its database: as told, else in the user's home; for root, whose home the server's
-// user cannot enter, /var/lib/pelton.
+// user cannot enter, a directory of its own under /var/lib/pelton, where other things of Pelton's may lie.
 func (a *app) dataDirectory() (string, error) {
 	if dir := cmp.Or(a.dataDir, a.env("PELTON_DATA_DIR")); dir != "" {
 		return filepath.Abs(dir)
@@ -56,7 +56,7 @@ func (a *app) dataDirectory() (string, error) {
 		return postgres.Place(filepath.Join(data, "pelton"), "")
 	}
 	if os.Geteuid() == 0 {
-		return postgres.Place("/var/lib/pelton", "")
+		return postgres.Place("/var/lib/pelton/dev", "")
 	}
 	home := a.env("HOME")
 	if home == "" {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/riverqueue/river/rivertype"
 	"github.com/spf13/cobra"
@@ -57,7 +58,7 @@ func refused(err error) error { return &refusedError{err} }
 // fail prints an error and returns the exit code.
 func (a *app) fail(cmd *cobra.Command, args []string, err error) int {
 	code := exitCode(err)
-	text := a.explain(err)
+	text := a.explain(cmd, err)
 	if !a.json && code == exitUsage { // --json may stand behind the flag that could not be read
 		a.json = slices.ContainsFunc(args, func(arg string) bool { return arg == "--json" || arg == "--json=true" })
 	}
@@ -111,11 +112,18 @@ func exitCode(err error) int {
 }
 
 // explain says what was wrong, where, and what to do.
-func (a *app) explain(err error) string {
+func (a *app) explain(cmd *cobra.Command, err error) string {
 	if connect, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return a.explainConnect(connect)
 	}
-	return err.Error()
+	if _, told := errors.AsType[*schema.RightsError](err); told || !schema.Denied(err) {
+		return err.Error()
+	}
+	if cmd != nil && strings.HasPrefix(cmd.CommandPath(), "pelton migrate ") {
+		return fmt.Sprintf("%v; the database role %q may not do this: migrate as the owner of schema %q and its tables, or, where there is none yet, as a role with CREATE on the"+
+			" database (--migrate-database-url or PELTON_MIGRATE_DATABASE_URL names its address)", err, a.role, a.schemaName())
+	}
+	return (&schema.RightsError{Schema: a.schemaName(), Role: a.role, Err: err}).Error()
 }
 
 func (a *app) explainConnect(err *pgconn.ConnectError) string {
@@ -125,7 +133,11 @@ func (a *app) explainConnect(err *pgconn.ConnectError) string {
 		where = c.Host
 	}
 	if answered, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return fmt.Sprintf("the database server at %s refused user %q on database %q: %s", where, c.User, c.Database, answered.Message)
+		text := fmt.Sprintf("the database server at %s refused user %q on database %q: %s", where, c.User, c.Database, answered.Message)
+		if schema.Denied(err) {
+			text += fmt.Sprintf("; it may with GRANT CONNECT ON DATABASE %s TO %s", pgx.Identifier{c.Database}.Sanitize(), pgx.Identifier{c.User}.Sanitize())
+		}
+		return text
 	}
 	advice := "Is the server running? `pelton dev` starts one; --database-url or DATABASE_URL names another."
 	given, from := a.givenURL()

@@ -35,6 +35,11 @@ func TestGrants(t *testing.T) {
 		t.Errorf("all is taken: %s", out)
 	}
 	mine.denied("job", "enqueue", "report")
+	mine.fails(exitFailed, "migrate as the owner of schema", "migrate", "up", "--schema", "another")
+	if _, err := s.pool().Exec(t.Context(), "REVOKE CONNECT ON DATABASE "+quoted(s.pool().Config().ConnConfig.Database)+" FROM PUBLIC"); err != nil {
+		t.Fatal(err)
+	}
+	mine.fails(exitFailed, "it may with GRANT CONNECT ON DATABASE", "job", "list")
 	// Without a database, for somebody who may not connect as the owner, and for a schema of another name.
 	offline := shellOn(t, "postgres://127.0.0.1:1/none")
 	if out := offline.ok("grants", "--as", "worker,enqueuer", "--to", "x", "--print", "--schema", "mine"); !strings.Contains(out, `GRANT SELECT, INSERT ON "mine"."job" TO "x";`) {

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -177,7 +178,8 @@ func TestRoleThatOnlyEnqueues(t *testing.T) {
 // denied runs a command line that the role may not do.
 func (s *shell) denied(args ...string) {
 	s.t.Helper()
-	if r := s.try("", args...); r.code == exitOK || !strings.Contains(r.err, "permission denied") {
+	r := s.try("", args...)
+	if r.code == exitOK || !strings.Contains(r.err, "permission denied") || !strings.Contains(r.err, "run `pelton grants --as ROLE --to "+strconv.Quote(s.role)+"`") {
 		s.t.Errorf("pelton %s by %s: %+v", strings.Join(args, " "), s.role, r)
 	}
 }

@@ -32,6 +32,7 @@ type app struct {
 
 	isDev   bool   // the command is dev
 	fromDev string // the file that said where the database is, if one did
+	role    string // of the database, as which the last pool connects
 
 	tracer *trace.Tracer // nil: nothing is traced
 }
@@ -75,7 +76,7 @@ version, 130 interrupted.`,
 		"database `URL` for migrations, past a pooler (env PELTON_MIGRATE_DATABASE_URL; default: the database URL)")
 	flags.StringVar(&a.schema, "schema", "", "Postgres schema (env PELTON_SCHEMA; default \"pelton\")")
 	flags.StringVar(&a.dataDir, "data-dir", "",
-		"`directory` of pelton dev's own database (env PELTON_DATA_DIR; default: a place in the user's home, /var/lib/pelton for root)")
+		"`directory` of pelton dev's own database (env PELTON_DATA_DIR; default: a place in the user's home, /var/lib/pelton/dev for root)")
 	flags.BoolVar(&a.json, "json", false, "print JSON")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "say more on stderr")
 	root.AddGroup(&cobra.Group{ID: groupRun, Title: "Run:"}, &cobra.Group{ID: groupOperate, Title: "Operate:"})

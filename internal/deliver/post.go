@@ -43,10 +43,41 @@ func refuseLinkLocal(_, address string, _ syscall.RawConn) error {
 	if err != nil {
 		return err
 	}
-	if ip := at.Addr().Unmap(); ip.IsLinkLocalUnicast() || ip.IsMulticast() || metadata.Contains(ip) {
-		return errLinkLocal
+	for _, ip := range append(embedded(at.Addr()), at.Addr().Unmap()) {
+		if ip.IsLinkLocalUnicast() || ip.IsMulticast() || metadata.Contains(ip) {
+			return errLinkLocal
+		}
 	}
 	return nil
+}
+
+// wraps are prefixes of IPv6 addresses that lead to an IPv4 address in them, and the places of its bytes. Of the local NAT64 prefix each network has a part of
+// a length of its own (RFC 6052, 2.2): /48, /56, /64 or /96.
+var wraps = []struct {
+	prefix netip.Prefix
+	bytes  [][4]int
+}{
+	{netip.MustParsePrefix("64:ff9b::/96"), [][4]int{{12, 13, 14, 15}}},
+	{netip.MustParsePrefix("64:ff9b:1::/48"), [][4]int{{6, 7, 9, 10}, {7, 9, 10, 11}, {9, 10, 11, 12}, {12, 13, 14, 15}}},
+	{netip.MustParsePrefix("2002::/16"), [][4]int{{2, 3, 4, 5}}}, // 6to4
+	{netip.MustParsePrefix("::/96"), [][4]int{{12, 13, 14, 15}}}, // IPv4-compatible
+}
+
+// embedded are the IPv4 addresses that an IPv6 address may lead to through a gateway: NAT64, 6to4, and the deprecated IPv4-compatible ones.
+func embedded(ip netip.Addr) (all []netip.Addr) {
+	if !ip.Is6() {
+		return nil
+	}
+	in := ip.As16()
+	for _, w := range wraps {
+		if !w.prefix.Contains(ip.WithZone("")) {
+			continue
+		}
+		for _, at := range w.bytes {
+			all = append(all, netip.AddrFrom4([4]byte{in[at[0]], in[at[1]], in[at[2]], in[at[3]]}))
+		}
+	}
+	return all
 }
 
 // Post sends JSON to a URL, and wants an answer of 2xx. Redirects are not followed, and link-local addresses are refused. Errors name the server, and not the whole URL,

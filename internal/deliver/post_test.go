@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 )
@@ -56,12 +57,32 @@ func TestPostRefuses(t *testing.T) {
 	for to, says := range map[string]string{
 		"http://169.254.169.254/latest/meta-data?token=secret": "link-local", "http://[fe80::1%25lo]/?token=secret": "link-local",
 		"http://[::ffff:169.254.169.254]/?token=secret": "link-local", "http://[fd00:ec2::254]/?token=secret": "link-local",
+		"http://[64:ff9b::169.254.169.254]/?token=secret": "link-local", "http://[64:ff9b:1::a9fe:a9fe]/?token=secret": "link-local",
+		"http://[2002:a9fe:a9fe::1]/?token=secret": "link-local", "http://[::169.254.169.254]/?token=secret": "link-local",
 		"file:///etc/passwd?token=secret": "want a URL", "gopher://x/?token=secret": "want a URL", "/relative?token=secret": "want a URL", "http://?token=secret": "want a URL",
 	} {
 		err := Post(t.Context(), to, nil, nil)
 		var wrong *AddressError
 		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", to, err)
+		}
+	}
+}
+
+// An IPv4 address is found wherever an IPv6 address carries it, and who is elsewhere is not refused.
+func TestRefusesLinkLocalInOtherForms(t *testing.T) {
+	t.Parallel()
+	for address, refused := range map[string]bool{
+		"64:ff9b::a9fe:a9fe": true, "64:ff9b::a9fe:1": true, "64:ff9b::e000:1": true, // 224.0.0.1
+		"64:ff9b:1:a9fe:a9:fe00::": true, "64:ff9b:1:a9:fe:a9fe::": true, "64:ff9b:1::a9:fea9:fe00:0": true, "64:ff9b:1::a9fe:a9fe": true,
+		"64:ff9b:1:7::a9fe:a9fe": true, "2002:a9fe:a9fe::1": true, "::a9fe:a9fe": true, "::ffff:a9fe:a9fe": true, "fe80::1%lo": true,
+
+		"64:ff9b::0808:0808": false, "64:ff9b:1::0808:0808": false, "64:ff9b:2::a9fe:a9fe": false, "2002:808:808::a9fe:a9fe": false,
+		"2001:db8::a9fe:a9fe": false, "::1": false, "127.0.0.1": false, "10.0.0.1": false, "::ffff:10.0.0.1": false,
+	} {
+		ip := netip.MustParseAddr(address)
+		if err := refuseLinkLocal("tcp", netip.AddrPortFrom(ip, 80).String(), nil); (err != nil) != refused {
+			t.Errorf("%s: %v, want refused: %t", address, err, refused)
 		}
 	}
 }

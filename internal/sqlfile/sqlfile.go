@@ -4,17 +4,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
-)
-
-var (
-	schemaName = regexp.MustCompile(`\bpelton\.`)
-	channel    = regexp.MustCompile(`'pelton_wake'`)
-	comment    = regexp.MustCompile(`(?m)--.*$`)
-	space      = regexp.MustCompile(`\s+`)
 )
 
 // Set holds statements by name, ready for one schema.
@@ -35,10 +29,19 @@ func Load(files fs.FS, dir, schema string) *Set {
 		if err != nil {
 			panic(fmt.Errorf("read statement %q: %w", e.Name(), err))
 		}
-		text2 := comment.ReplaceAllString(string(text), "")
-		s.statements[strings.TrimSuffix(e.Name(), ".sql")] = strings.TrimSpace(space.ReplaceAllString(ForSchema(text2, schema), " "))
+		s.statements[strings.TrimSuffix(e.Name(), ".sql")] = ForSchema(oneLine(string(text)), schema)
 	}
 	return s
+}
+
+// oneLine takes comments and line ends out of a text. No statement here has a literal with two dashes or with more than one space in a row.
+func oneLine(text string) string {
+	var words []string
+	for line := range strings.Lines(text) {
+		code, _, _ := strings.Cut(line, "--")
+		words = append(words, strings.Fields(code)...)
+	}
+	return strings.Join(words, " ")
 }
 
 // Get returns a statement. It panics if there is none of that name.
@@ -54,8 +57,27 @@ func (s *Set) Get(name string) string {
 func ForSchema(text, schema string) string {
 	quoted := pgx.Identifier{schema}.Sanitize()
 	text = strings.ReplaceAll(text, "SCHEMA IF NOT EXISTS pelton;", "SCHEMA IF NOT EXISTS "+quoted+";")
-	text = schemaName.ReplaceAllLiteralString(text, quoted+".")
-	return channel.ReplaceAllLiteralString(text, "'"+strings.ReplaceAll(WakeChannel(schema), "'", "''")+"'")
+	text = replaceWord(text, "pelton.", quoted+".")
+	return strings.ReplaceAll(text, "'pelton_wake'", "'"+strings.ReplaceAll(WakeChannel(schema), "'", "''")+"'")
+}
+
+// replaceWord replaces a word that nothing stands before which could be a part of it. Every client and every room reads its statements when it
+// is made, so this is no regular expression.
+func replaceWord(text, word, by string) string {
+	var b strings.Builder
+	for {
+		at := strings.Index(text, word)
+		if at < 0 {
+			return b.String() + text
+		}
+		b.WriteString(text[:at])
+		if before, _ := utf8.DecodeLastRuneInString(text[:at]); before == '_' || unicode.IsLetter(before) || unicode.IsDigit(before) {
+			b.WriteString(word)
+		} else {
+			b.WriteString(by)
+		}
+		text = text[at+len(word):]
+	}
 }
 
 // WakeChannel is the LISTEN/NOTIFY channel of a schema, at most 63 bytes.

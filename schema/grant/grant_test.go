@@ -213,3 +213,16 @@ func TestCheckRole(t *testing.T) {
 		t.Errorf("what lacks: %v", err)
 	}
 }
+
+// Who enqueues puts tickets at the end of the line, and nowhere else: one below the low-water mark would be found by nobody.
+func TestAnEnqueuerDoesNotChooseAPlaceInTheLine(t *testing.T) {
+	t.Parallel()
+	_, _, pool := inRole(t, Enqueuer)
+	for columns, values := range map[string]string{"seq": "1", "entered_at": "now()", "runs": "ARRAY[7]", "attempts": "ARRAY[7]"} {
+		_, err := pool.Exec(t.Context(), "INSERT INTO my_jobs.job_ready (priority, line, job_ids, "+columns+") VALUES (1, 'default', ARRAY[1], "+values+")")
+		if err == nil || !strings.Contains(err.Error(), "permission denied") {
+			t.Errorf("a ticket with %s: %v", columns, err)
+		}
+	}
+	exec(t, pool, "INSERT INTO my_jobs.job_ready (priority, line, job_ids) VALUES (1, 'default', ARRAY[1])")
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"sync"
 	"reflect"
 	"strings"
 
@@ -66,13 +67,16 @@ func (a *API) End() {
 func Mount(mux *http.ServeMux, config Config) *API {
 	own := http.NewServeMux()
 	s := newServer(own, config)
-	document, err := json.Marshal(s.huma.OpenAPI())
-	if err != nil {
-		panic(err) // it is made of our own types
-	}
+	document := sync.OnceValue(func() []byte { // few ask for it
+		text, err := json.Marshal(s.huma.OpenAPI())
+		if err != nil {
+			panic(err) // it is made of our own types
+		}
+		return text
+	})
 	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/openapi+json")
-		_, _ = w.Write(document) // nobody is left to tell
+		_, _ = w.Write(document()) // nobody is left to tell
 	})
 	for _, method := range methods { // one by one: a pattern without a method is at odds with the page's, which are for GET
 		mux.Handle(method+" /api/", routed(own))

@@ -36,7 +36,7 @@ func (s *server) addFlows() {
 	}, s.flowsVersions)
 	add(s, operation{
 		id: "flows-push", method: http.MethodPost, path: "/projects/{project}/versions", tag: "flows", status: http.StatusCreated,
-		summary: "Store a project, a zip, as its next version", upload: "application/zip", body: upload.Most + 1, time: zipTime, errors: []int{http.StatusConflict},
+		summary: "Store a project, a zip, as its next version", upload: "application/zip", body: upload.Most, time: zipTime, errors: []int{http.StatusConflict},
 		detail: "All that is wrong with it is reported at once, and then nothing is stored. With check nothing is stored in any case.",
 	}, s.flowsPush)
 	add(s, operation{

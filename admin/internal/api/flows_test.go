@@ -445,13 +445,21 @@ func TestSchedulesFromPutToDelete(t *testing.T) {
 	// Whoever says which version they change does not overwrite another.
 	tag := s.ask(s.tokens[access.Viewer], "GET", at, nil).header.Get("ETag")
 	body["cron"] = "40 2 * * *"
-	if r := s.ask(s.tokens[access.Admin], "PUT", at, body, "If-Match", tag); r.status != 200 || r.header.Get("ETag") != `"2"` || tag != `"1"` {
+	if r := s.ask(s.tokens[access.Admin], "PUT", at, body, "If-Match", tag); r.status != 200 || r.header.Get("ETag") != strings.TrimSuffix(tag, `.1"`)+`.2"` {
 		t.Errorf("with the tag %s: %d %s, %s", tag, r.status, r.header.Get("ETag"), r.body)
 	}
 	s.problemOf(s.ask(s.tokens[access.Admin], "PUT", at, body, "If-Match", tag), 412, "changed-meanwhile", "its version is 2, not 1")
 	s.problemOf(s.ask(s.tokens[access.Admin], "PUT", at, body, "If-Match", "W/x"), 422, "invalid-request", "header.If-Match")
+	s.problemOf(s.ask(s.tokens[access.Admin], "PUT", at, body, "If-Match", `"0.1"`), 422, "invalid-request", "want ID.VERSION")
 	do[periodic.Deleted](s, access.Admin, 200, "DELETE", at, nil)
-	s.problemOf(s.ask(s.tokens[access.Admin], "PUT", at, body, "If-Match", `"2"`), 412, "changed-meanwhile", "")
+	second := strings.TrimSuffix(tag, `.1"`) + `.2"`
+	s.problemOf(s.ask(s.tokens[access.Admin], "PUT", at, body, "If-Match", second), 412, "changed-meanwhile", "it was deleted meanwhile")
+	// Nor one that was made under its name after a delete, though it has the same version.
+	if r := s.ask(s.tokens[access.Admin], "PUT", at, body); r.status != 200 || r.header.Get("ETag") == tag {
+		t.Errorf("made again: %d, ETag %s", r.status, r.header.Get("ETag"))
+	}
+	s.problemOf(s.ask(s.tokens[access.Admin], "PUT", at, body, "If-Match", tag), 412, "changed-meanwhile", "another one made under its name")
+	do[periodic.Deleted](s, access.Admin, 200, "DELETE", at, nil)
 	s.problemOf(s.ask(s.tokens[access.Viewer], "GET", at, nil), 404, "not-found", "team/nightly")
 }
 

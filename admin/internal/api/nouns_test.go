@@ -237,3 +237,21 @@ func TestPartitions(t *testing.T) {
 		t.Errorf("%d partitions, %d different", len(all), len(names))
 	}
 }
+
+// What the server's database role may not do is told to who asked, and the log says which role lacks the right and what gives it.
+func TestMissingRights(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	_, err := s.pool.Exec(t.Context(), `CREATE FUNCTION pelton.deny() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		RAISE EXCEPTION 'permission denied for table queue' USING ERRCODE = 'insufficient_privilege';
+	END $$; CREATE TRIGGER deny BEFORE INSERT ON pelton.queue FOR EACH ROW EXECUTE FUNCTION pelton.deny()`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.problemOf(s.ask(s.tokens[access.Operator], "POST", "/api/v1/queues/mail/pause", nil), 503, "missing-rights", "permission denied for table queue; see pelton grants")
+	for _, says := range []string{"pelton grants --as admin", "permission denied for table queue", "role=" + s.pool.Config().ConnConfig.User} {
+		if log := s.log.String(); !strings.Contains(log, says) {
+			t.Errorf("the log does not say %q:\n%s", says, log)
+		}
+	}
+}

@@ -265,6 +265,36 @@ func TestBodiesThatAreRefused(t *testing.T) {
 	}
 }
 
+// Each operation that takes a body refuses one that is larger than it may be, as that and as nothing else, and reads one that is just not.
+func TestBodiesAreBounded(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	doc, _ := s.document()
+	limits := map[string]int{"jobs-enqueue": 3 << 20, "jobs-enqueue-many": 16 << 20, "jobs-update": 3 << 20}
+	seen := 0
+	doc.each(func(method, path string, op apiOperation) {
+		if op.RequestBody == nil || op.RequestBody.Content["application/json"].Schema == nil {
+			return
+		}
+		limit, special := limits[op.OperationID]
+		if special {
+			seen++
+		} else {
+			limit = 1 << 20
+		}
+		const ends = len(`{"x":""}`)
+		token := s.tokens[access.Admin]
+		r := s.ask(token, method, concrete(path), `{"x":"`+strings.Repeat("a", limit+1-ends)+`"}`)
+		s.problemOf(r, http.StatusRequestEntityTooLarge, "body-too-large", "")
+		if r := s.ask(token, method, concrete(path), `{"x":"`+strings.Repeat("a", limit-ends)+`"}`); r.status != http.StatusUnprocessableEntity {
+			t.Errorf("%s %s with %d bytes: %d, want 422, since it has no field x", method, path, limit, r.status)
+		}
+	})
+	if seen != len(limits) {
+		t.Errorf("%d of %d operations with limits of their own are in the document", seen, len(limits))
+	}
+}
+
 // What SQL would take for its own, in every text that an operation takes, is text: it finds nothing, or is refused, and changes nothing.
 func TestSQLInEveryParameter(t *testing.T) {
 	t.Parallel()

@@ -52,7 +52,8 @@ func add[I, O any](s *server, op operation, handler func(ctx context.Context, in
 	o := huma.Operation{
 		OperationID: op.id, Method: op.method, Path: prefix + op.path, Tags: []string{op.tag}, Summary: op.summary,
 		Description: strings.TrimSpace(op.detail + " " + needs), DefaultStatus: op.status,
-		MaxBodyBytes: max(op.body, bodyBytes), BodyReadTimeout: max(op.time, bodyTime),
+		MaxBodyBytes:    max(op.body, bodyBytes) + 1, // what has so many is refused
+		BodyReadTimeout: max(op.time, bodyTime),
 		Errors: append([]int{
 			http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusInternalServerError,
 			http.StatusServiceUnavailable, http.StatusGatewayTimeout,

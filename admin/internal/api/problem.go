@@ -201,6 +201,10 @@ func (s *server) problemOf(ctx context.Context, err error) *problem {
 	if errors.Is(context.Cause(ctx), errTooSlow) {
 		return newProblem("too-slow", "%v", errTooSlow)
 	}
+	if schema.Denied(err) {
+		s.Logger.ErrorContext(ctx, "api: the server's database role lacks a right: see `pelton grants --as admin`, to be given after each upgrade again",
+			"role", s.Pool.Config().ConnConfig.User, "error", err)
+	}
 	if p := databaseProblem(err); p != nil {
 		return p
 	}
@@ -224,7 +228,7 @@ func databaseProblem(err error) *problem {
 		p := newProblem("busy", "somebody else holds it; try again")
 		p.header("Retry-After", "1")
 		return p
-	case said.Code == "42501": // insufficient_privilege
+	case schema.Denied(err):
 		return newProblem("missing-rights", "the server's database role may not do this: %s; see pelton grants", said.Message)
 	case strings.HasPrefix(said.Code, "22"): // data exceptions: what was given cannot be stored, or looked for
 		return newProblem("invalid-request", "the database cannot take a value of this request: %s", said.Message)

@@ -116,16 +116,16 @@ func (s *server) schedulesGet(ctx context.Context, in *SchedulePath) (*tagged[pe
 	if err != nil {
 		return nil, err
 	}
-	return &tagged[periodic.Entry]{scheduleTag(e.Version), *e}, nil
+	return &tagged[periodic.Entry]{scheduleTag(e), *e}, nil
 }
 
-// scheduleTag is the entity tag of a version of a schedule.
-func scheduleTag(version int) string { return strconv.Quote(strconv.Itoa(version)) }
+// scheduleTag is the entity tag of a schedule as it was read.
+func scheduleTag(e *periodic.Entry) string { return strconv.Quote(e.Edition().String()) }
 
 type schedulesPutInput struct {
 	SchedulePath
 
-	IfMatch string `header:"If-Match" pattern:"^\"[0-9]{1,9}\"$" doc:"only if this is its ETag: that of its version, as \"7\""`
+	IfMatch string `header:"If-Match" pattern:"^\"[0-9]{1,19}[.][0-9]{1,9}\"$" doc:"only if this is its ETag, as a GET or PUT gave it: of its id and version, as \"12.7\""`
 	Body    periodic.Schedule
 }
 
@@ -136,7 +136,7 @@ func (s *server) schedulesPut(ctx context.Context, in *schedulesPutInput) (*tagg
 	if in.Body.Name != in.Name {
 		return nil, invalid("body.name", "%q is not the name in the path, %q", in.Body.Name, in.Name)
 	}
-	version, err := in.version()
+	seen, err := in.seen()
 	if err != nil {
 		return nil, err
 	}
@@ -145,29 +145,29 @@ func (s *server) schedulesPut(ctx context.Context, in *schedulesPutInput) (*tagg
 			return nil, newProblem("invalid-schedule", "body.job.args: %v", err)
 		}
 	}
-	result, err := reach.PutSchedule(ctx, s.Schedules, in.Body, version)
+	result, err := reach.PutSchedule(ctx, s.Schedules, in.Body, seen)
 	if errors.Is(err, reach.ErrTaken) {
 		return nil, newProblem("exists", "body.name: the name %q is taken", in.Name)
 	}
-	if changed, is := errors.AsType[*periodic.VersionError](err); is {
+	if changed, is := errors.AsType[*periodic.EditionError](err); is {
 		return nil, newProblem("changed-meanwhile", "%v", changed)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &tagged[periodic.PutResult]{scheduleTag(result.Schedule.Version), *result}, nil
+	return &tagged[periodic.PutResult]{scheduleTag(&result.Schedule), *result}, nil
 }
 
-// version is the one that a put may change.
-func (in *schedulesPutInput) version() (int, error) {
+// seen is the edition that a put may change; nil: whichever there is.
+func (in *schedulesPutInput) seen() (*periodic.Edition, error) {
 	if in.IfMatch == "" {
-		return reach.AnyVersion, nil
+		return nil, nil
 	}
-	version, err := strconv.Atoi(strings.Trim(in.IfMatch, `"`))
-	if err != nil || version < 1 {
-		return 0, invalid("header.If-Match", "%s is no version of a schedule", in.IfMatch)
+	var seen periodic.Edition
+	if err := seen.UnmarshalText([]byte(strings.Trim(in.IfMatch, `"`))); err != nil {
+		return nil, invalid("header.If-Match", "%v", err)
 	}
-	return version, nil
+	return &seen, nil
 }
 
 // PreviewRequest says which ticks to show.

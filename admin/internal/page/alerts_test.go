@@ -45,8 +45,14 @@ func TestOverviewTellsOfDuties(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Start(t, pagetest.Options{})
 	s.Exec(`UPDATE pelton.duty SET due_at = now() - interval '5 min', done_at = '2026-03-01 12:00Z' WHERE duty = 'mover'`)
-	s.Exec(`UPDATE pelton.duty SET failing_since = now() - interval '2 min', failed_at = now(), failed_by = $1, error = $1 WHERE duty = 'keeper'`, evil)
-	a := s.As("viewer").Want(200, "/", "Duty <bdi>mover</bdi> was last done at", "2026-03-01", "Duty <bdi>keeper</bdi> fails since")
+	s.Exec(`UPDATE pelton.duty SET failing_since = now() - interval '2 min', failed_at = now(), failed_by = $1, error = $1, done_at = now() - interval '5 min', due_at = now() - interval '2 min'
+		WHERE duty = 'keeper'`, evil)
+	s.Exec(`UPDATE pelton.duty SET failing_since = now() - interval '2 min', failed_at = now(), failed_by = 'two', error = 'x', done_at = now(), due_at = now()
+		WHERE duty = 'sweeper'`)
+	s.Exec(`UPDATE pelton.duty SET failing_since = now() - interval '2 min', failed_at = now() - interval '4 min', failed_by = 'gone', error = 'x', done_at = now(), due_at = now()
+		WHERE duty = 'reaper'`)
+	a := s.As("viewer").Want(200, "/", "Duty <bdi>mover</bdi> was last done at", "2026-03-01", "Duty <bdi>keeper</bdi> fails since", "Duty <bdi>sweeper</bdi> fails since",
+		"at <bdi>two</bdi>: <bdi>x</bdi> (others do it in time)")
 	checkEscaped(t, "the overview", a)
 	if strings.Contains(a.Body, "reaper") {
 		t.Error("it tells of a duty that is done")

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cache keeps what was read, by its key, for some time, and for liveRest times as long as the reading took. Of those who ask for the same, one reads and
+// cache keeps what was read, by its key, for some time, and longer if the reading took long ([restAfter]). Of those who ask for the same, one reads and
 // the others wait for it; who asks for something else does not.
 type cache[V any] struct {
 	keep time.Duration // at least
@@ -33,7 +33,7 @@ func (c *cache[V]) get(ctx context.Context, key string, read func(context.Contex
 		began := time.Now()
 		e.err = errors.New("the reading broke off") // if it panics
 		e.value, e.err = read(context.WithoutCancel(ctx))
-		e.until = time.Now().Add(max(c.keep, liveRest*time.Since(began)))
+		e.until = time.Now().Add(max(c.keep, restAfter(time.Since(began))))
 		return e.value, e.err
 	}
 	select {

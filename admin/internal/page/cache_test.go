@@ -63,3 +63,16 @@ func TestCache(t *testing.T) {
 		}
 	})
 }
+
+// What is made quickly takes a hundredth of the time; what is slow now is not left alone for minutes.
+func TestRestAfter(t *testing.T) {
+	t.Parallel()
+	for took, want := range map[time.Duration]time.Duration{
+		0: 0, time.Millisecond: 100 * time.Millisecond, 100 * time.Millisecond: 10 * time.Second, 400 * time.Millisecond: 10 * time.Second,
+		3 * time.Second: time.Minute,
+	} {
+		if got := restAfter(took); got != want {
+			t.Errorf("after %v: %v, want %v", took, got, want)
+		}
+	}
+}

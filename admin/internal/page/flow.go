@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -157,7 +158,7 @@ func (p *Page) flowPage(r *http.Request) (*flowPage, error) {
 	if data.Pager.Next != "" {
 		next, data.Pager.Next = data.Pager.Next, ""
 	}
-	data.Pager = page(r, next)
+	data.Pager = page(itself(r, "/flows/"+project+"/"+name, url.Values{"version": {strconv.Itoa(data.Version.No)}}), next)
 	data.Form = newRunForm(graph)
 	if graph.Trigger != nil {
 		data.Trigger = graph.Trigger.Schedule

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"maps"
 	"mime/multipart"
 	"net/http"
@@ -629,4 +630,23 @@ func TestOverviewOfSingleProjects(t *testing.T) {
 		t.Error("a schedule of no project is shown")
 	}
 	h.As("nobody").Want(403, "/")
+}
+
+// The form to run a flow, shown again with its faults, stands on a page like the flow's own: its filter and its list of nodes lead on from there, and not to where
+// the form was sent.
+func TestTheRunFormShownAgainLeadsOn(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, pagetest.Options{})
+	many := flow.New("many")
+	for i := range 60 {
+		many.Noop(fmt.Sprintf("node-%02d", i))
+	}
+	h.push(t, "etl", many)
+	h.push(t, "etl", flow.New("many").Noop("node-00"))
+	v := h.As("etl")
+	a := v.WantPost(422, "/flows/etl/many/run", url.Values{"version": {"1"}, "priority": {"high"}}, "is no whole number", "Next page")
+	filter := html.UnescapeString(between(a.Body, `role="search" action="`, `"`))
+	v.Want(200, strings.Replace(filter, "#", "?version=1&q=node-59#", 1), "1 of 60")
+	next := html.UnescapeString(between(a.Body, `aria-label="Pages"><a href="`, `"`))
+	v.Want(200, next, ">node-59</a>", "First page")
 }

@@ -150,6 +150,11 @@ func TestQueues(t *testing.T) {
 	operator.WantPost(303, "/queues/resume", url.Values{"queue": {"*"}}, "Resumed all queues")
 	operator.WantPost(400, "/queues/pause", url.Values{"queue": {"a/b"}}, "a/b")
 	operator.WantPost(400, "/queues/pause", nil)
+	s.Exec(`CREATE FUNCTION pelton.deny() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		RAISE EXCEPTION 'permission denied for table queue' USING ERRCODE = 'insufficient_privilege';
+	END $$`)
+	s.Exec(`CREATE TRIGGER deny BEFORE INSERT ON pelton.queue FOR EACH ROW EXECUTE FUNCTION pelton.deny()`)
+	operator.WantPost(503, "/queues/pause", url.Values{"queue": {"new"}}, "Missing rights", "pelton grants")
 	operator.Want(200, "/queues")
 	if a := operator.Get("/queues"); strings.Contains(a.Body, "Resumed all queues.") {
 		t.Error("a message is shown twice")

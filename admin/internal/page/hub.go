@@ -175,7 +175,7 @@ func (h *hub) run(ctx context.Context, t *topic) {
 		if every == 0 {
 			every = liveEvery
 		}
-		if !service.Sleep(ctx, max(every, liveRest*took)) {
+		if !service.Sleep(ctx, max(every, restAfter(took))) {
 			return
 		}
 	}

@@ -16,8 +16,6 @@ import (
 )
 
 const (
-	// liveRest is how many times as long as its making took a part is left alone at least.
-	liveRest = 100
 	// liveEvery is the time between two makings of a part that does not say.
 	liveEvery = 2 * time.Second
 	// recheckEvery is how often a stream looks whether its actor may still see it.
@@ -33,6 +31,12 @@ const (
 	// maxStreamsEach is how many of them one user has.
 	maxStreamsEach = 100
 )
+
+// restAfter is how long what took so long to make is left alone at least: a hundred times as long, so that it takes a hundredth of one processor. Beyond
+// ten seconds it is twenty times: one slow moment of the database does not leave a page behind for minutes.
+func restAfter(took time.Duration) time.Duration {
+	return min(100*took, max(10*time.Second, 20*took))
+}
 
 // part is a piece of a page that is kept up to date. It is made once for all who look at it, whatever their roles: it has no forms.
 type part struct {

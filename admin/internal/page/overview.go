@@ -119,11 +119,12 @@ type standing struct {
 	paused                             []string   // queues of which none takes any; jobs.AllQueues: all
 }
 
-// undone is a duty of the scheduler's that is late, or fails.
+// undone is a duty of the scheduler's that is late, or at which a process fails.
 type undone struct {
 	Duty        string
 	Since       time.Time
 	By, Problem *string // who fails, and why; nil: nobody does it
+	Done        bool    // by others, in time
 }
 
 // nextTick is when a schedule fires next.

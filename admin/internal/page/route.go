@@ -17,6 +17,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/schema"
 )
 
 // handler answers a request, or returns why not.
@@ -171,6 +172,11 @@ func (p *Page) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case tookTooLong(err):
 		p.showFault(w, r, http.StatusServiceUnavailable, "That took too long",
 			"The database was given "+readTime.String()+" for it. Ask for less: a shorter time, or fewer filters that no index helps; or try again later.")
+	case schema.Denied(err):
+		p.config.Logger.ErrorContext(r.Context(), "a page failed, since the server's database role lacks a right: see `pelton grants --as admin`, to be given after each upgrade again",
+			"path", r.URL.Path, "role", p.config.Pool.Config().ConnConfig.User, "error", err)
+		p.showFault(w, r, http.StatusServiceUnavailable, "Missing rights",
+			"The server's database role may not do this; its log says which right it lacks. Whoever runs the database gives it with pelton grants.")
 	default:
 		p.config.Logger.ErrorContext(r.Context(), "a page failed", "path", r.URL.Path, "error", err)
 		p.showFault(w, r, http.StatusInternalServerError, "Something went wrong", "The server's log says more.")
@@ -255,6 +261,16 @@ func with(r *http.Request, pairs ...string) string {
 		}
 	}
 	return (&url.URL{Path: r.URL.Path, RawQuery: query.Encode()}).String()
+}
+
+// itself is the request as whoever looks at the page at path makes it: r, or, if that sent a form of the page which is shown again, one like it.
+func itself(r *http.Request, path string, query url.Values) *http.Request {
+	if r.Method != http.MethodPost {
+		return r
+	}
+	again := r.Clone(r.Context())
+	again.Method, again.URL = http.MethodGet, &url.URL{Path: path, RawQuery: query.Encode()}
+	return again
 }
 
 // pager is the way through a long list: the template "pager" shows it.

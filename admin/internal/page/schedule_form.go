@@ -51,20 +51,20 @@ func (p *Page) mountScheduleForm() {
 
 // scheduleForm is the form of a schedule as it was filled in.
 type scheduleForm struct {
-	Values url.Values
-	Old    string // the schedule that is changed; empty: a new one
-	Seen   string // what was in the form when it was opened
-	SeenNo int    // the version of the schedule then
-	Faults []string
-	Only   bool // the ticks to come were asked for, nothing else
-	ToCome []foreseen
-	Words  string // about what is to come, where it cannot be foreseen
+	Values      url.Values
+	Old         string           // the schedule that is changed; empty: a new one
+	Seen        string           // what was in the form when it was opened
+	SeenEdition periodic.Edition // which schedule it was then, zero: a new one
+	Faults      []string
+	Only        bool // the ticks to come were asked for, nothing else
+	ToCome      []foreseen
+	Words       string // about what is to come, where it cannot be foreseen
 }
 
 // scheduleFormOf is the form of a schedule that is there.
 func scheduleFormOf(e *periodic.Entry) scheduleForm {
 	values := valuesOf(&e.Schedule)
-	return scheduleForm{Values: values, Old: e.Name, Seen: seenValues(values), SeenNo: e.Version}
+	return scheduleForm{Values: values, Old: e.Name, Seen: seenValues(values), SeenEdition: e.Edition()}
 }
 
 // Value is that of a field.
@@ -127,9 +127,8 @@ func (p *Page) sendScheduleForm(w http.ResponseWriter, r *http.Request) error {
 	}
 	f := scheduleForm{Values: r.PostForm, Old: r.PostFormValue("old"), Seen: r.PostFormValue("seen")}
 	if f.Old != "" {
-		var err error
-		if f.SeenNo, err = small(r.PostFormValue("seen_version")); err != nil || f.SeenNo < 1 {
-			return badInput("the form does not say which version it changes: open it again")
+		if err := f.SeenEdition.UnmarshalText([]byte(r.PostFormValue("seen_edition"))); err != nil {
+			return badInput("the form does not say which schedule it changes, and in which version: open it again")
 		}
 	}
 	s, faults := parseSchedule(r.PostForm)
@@ -153,11 +152,11 @@ func (p *Page) sendScheduleForm(w http.ResponseWriter, r *http.Request) error {
 	if len(f.Faults) > 0 {
 		return p.showScheduleForm(w, r, http.StatusUnprocessableEntity, f)
 	}
-	result, err := reach.PutSchedule(r.Context(), p.config.Schedules, s, f.SeenNo) // reach.NoVersion: a new one
+	result, err := reach.PutSchedule(r.Context(), p.config.Schedules, s, &f.SeenEdition)
 	if errors.Is(err, reach.ErrTaken) {
 		return p.showTaken(w, r, f)
 	}
-	if _, changed := errors.AsType[*periodic.VersionError](err); changed {
+	if _, changed := errors.AsType[*periodic.EditionError](err); changed {
 		return p.showChanged(w, r, f)
 	}
 	if _, invalid := errors.AsType[*periodic.InvalidScheduleError](err); invalid {
@@ -182,7 +181,7 @@ func (p *Page) showChanged(w http.ResponseWriter, r *http.Request, f scheduleFor
 	}
 	now := scheduleFormOf(e)
 	f.Faults = append([]string{"the schedule is not any more what you saw" + who + ". To change it all the same, press Save once more"}, valuesDiffer(f.Seen, now.Seen)...)
-	f.Seen, f.SeenNo = now.Seen, now.SeenNo
+	f.Seen, f.SeenEdition = now.Seen, now.SeenEdition
 	return p.renderForm(w, r, http.StatusConflict, f)
 }
 

@@ -220,8 +220,8 @@ func TestScheduleForm(t *testing.T) {
 	// The form of a schedule that is there says what it is, so that saving it unchanged changes nothing.
 	a = admin.Want(200, "/schedules/night/edit", `name="old" value="night"`)
 	checkEscaped(t, "the form of a schedule", a)
-	admin.WantPost(303, "/schedule", change("old", "night", "seen_version", "1", "do", "save"), "Schedule night: unchanged")
-	admin.WantPost(303, "/schedule", change("old", "night", "seen_version", "1", "cron", "0 4 * * *", "do", "save"), "Schedule night: changed", "0 4 * * *")
+	admin.WantPost(303, "/schedule", change("old", "night", "seen_edition", e.Edition().String(), "do", "save"), "Schedule night: unchanged")
+	admin.WantPost(303, "/schedule", change("old", "night", "seen_edition", e.Edition().String(), "cron", "0 4 * * *", "do", "save"), "Schedule night: changed", "0 4 * * *")
 	admin.WantPost(400, "/schedule", change("old", "night", "do", "save"), "open it again")
 	// Schedules of a project's flows are made by its admins, who do not take other's.
 	pushFlow(t, s, "etl")
@@ -241,7 +241,7 @@ func TestScheduleForm(t *testing.T) {
 	etl.WantPost(422, "/schedule", ofFlow, "parms")
 	ofFlow.Set("options", "")
 	ofFlow.Set("old", "night")
-	ofFlow.Set("seen_version", "2")
+	ofFlow.Set("seen_edition", e.Edition().String())
 	etl.WantPost(404, "/schedule", ofFlow)
 	if got, err := s.Schedules.Get(t.Context(), "mine"); err != nil || got.Flow.Options.Params["a"] != "b" {
 		t.Errorf("%+v, %v", got, err)
@@ -262,7 +262,7 @@ func TestScheduleChangedByTwo(t *testing.T) {
 	ann, admin := s.As("ann"), s.As("admin")
 	form := func(a pagetest.Answer, cron, description string) url.Values {
 		return url.Values{
-			"old": {"shared"}, "name": {"shared"}, "seen": {hidden(t, a, "seen")}, "seen_version": {hidden(t, a, "seen_version")}, "by": {"cron"}, "cron": {cron}, "zone": {"UTC"},
+			"old": {"shared"}, "name": {"shared"}, "seen": {hidden(t, a, "seen")}, "seen_edition": {hidden(t, a, "seen_edition")}, "by": {"cron"}, "cron": {cron}, "zone": {"UTC"},
 			"starts": {"job"}, "kind": {"noop"}, "gap": {"next"}, "repeat": {"first"}, "description": {description}, "args": {textarea(t, a, "args")}, "do": {"save"},
 		}
 	}
@@ -282,10 +282,19 @@ func TestScheduleChangedByTwo(t *testing.T) {
 	}
 	// To look at the ticks does not forget what was seen.
 	mine.Set("do", "show")
-	if a := admin.WantPost(200, "/schedule", mine, "05:00:00"); hidden(t, a, "seen_version") != "1" || hidden(t, a, "seen") != mine.Get("seen") {
+	if a := admin.WantPost(200, "/schedule", mine, "05:00:00"); hidden(t, a, "seen_edition") != mine.Get("seen_edition") || hidden(t, a, "seen") != mine.Get("seen") {
 		t.Error("the form forgets what was seen")
 	}
 	admin.WantPost(303, "/schedule", form(refused, "0 5 * * *", ""), "Schedule shared: changed", "0 5 * * *")
+	// One that was made under the name of one that was deleted is another one, though its version is that which was seen.
+	if _, err := s.Schedules.Delete(t.Context(), "shared"); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, nightly("shared"))
+	admin.WantPost(409, "/schedule", form(opened, "0 6 * * *", ""), "the schedule is not any more what you saw")
+	if e, err := s.Schedules.Get(t.Context(), "shared"); err != nil || e.Cron == "0 6 * * *" {
+		t.Errorf("%+v, %v", e, err)
+	}
 }
 
 // The form shows what it will do, and a person pauses and resumes by buttons.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/peltonq/pelton/admin/internal/page/pagetest"
+	"github.com/peltonq/pelton/internal/pgtest"
 	"github.com/peltonq/pelton/jobs/flow"
 )
 
@@ -58,6 +59,11 @@ func TestPictureByTouch(t *testing.T) {
 		}
 	}
 	x, y, scale := look()
+	b.View(900, false)
+	pgtest.Eventually(t, pagetest.Patience, func() bool { _, _, wide := look(); return wide > scale*1.2 }, "the picture to fit a wider view")
+	b.View(390, false)
+	pgtest.Eventually(t, pagetest.Patience, func() bool { backX, backY, back := look(); return backX == x && backY == y && back == scale }, "and a narrow one again")
+	b.Eval(`(document.querySelector("figure.graph .view").scrollIntoView({block: "center"}), "")`)
 	b.Touch([]pagetest.Finger{at(.4, .5), at(.6, .5)}, []pagetest.Finger{at(.35, .5), at(.65, .5)}, []pagetest.Finger{at(.3, .5), at(.7, .5)})
 	x2, y2, scale2 := look()
 	near("the scale after two fingers went apart", scale2/scale, 2, .05)
@@ -73,6 +79,13 @@ func TestPictureByTouch(t *testing.T) {
 	if _, _, now := look(); now > scale2/2 {
 		t.Errorf("the scale after two fingers went together is %.2f of %.2f", now, scale2)
 	}
+	_, _, mine := look()
+	b.View(900, false)
+	b.WaitUntil(`document.querySelector("figure.graph .view").clientWidth > 600`)
+	if _, _, now := look(); math.Abs(now-mine) > .001 {
+		t.Errorf("what was zoomed to %.3f is %.3f in a wider view", mine, now)
+	}
+	b.View(390, false)
 	if path := b.Path(); path != "/flows/etl/fan" {
 		t.Fatalf("a drag led to %s", path)
 	}

@@ -66,19 +66,15 @@ func Schedule(ctx context.Context, schedules *periodic.Client, name string, role
 	return e, access.Check(ctx, role, e.Project())
 }
 
-// Versions that PutSchedule may be asked to change, beside those that there are.
-const (
-	AnyVersion = -1 // the one that is there, or none
-	NoVersion  = 0  // none: it is to be a new schedule
-)
-
 // puts bounds how often a put begins anew because the schedule is changed by others.
 const puts = 5
 
 // PutSchedule stores a schedule. The context's actor must be admin of the project that it is to belong to, and of that of the schedule which has the name now:
-// to who may not see that one, the name is taken. version is the one that they have seen. Both roles hold for what is changed in the end, not
-// only for what was read before. Errors: access.ErrForbidden, ErrTaken, a *periodic.VersionError, and those of periodic.Client.Put.
-func PutSchedule(ctx context.Context, schedules *periodic.Client, s periodic.Schedule, version int) (*periodic.PutResult, error) {
+// to who may not see that one, the name is taken. seen is the edition that they have seen, zero for a schedule that is
+// to be new; nil: whichever there is. Both roles hold for what is changed in the end, not only for what was read before. Errors: access.ErrForbidden, ErrTaken, a
+// *periodic.EditionError, and those of periodic.Client.Put.
+func PutSchedule(ctx context.Context, schedules *periodic.Client, s periodic.Schedule, seen *periodic.Edition) (*periodic.PutResult, error) {
+	none := periodic.Edition{}
 	if err := access.Check(ctx, access.Admin, s.Project()); err != nil {
 		return nil, err
 	}
@@ -88,18 +84,19 @@ func PutSchedule(ctx context.Context, schedules *periodic.Client, s periodic.Sch
 			return nil, err
 		}
 		switch {
-		case version == NoVersion && there != 0:
+		case seen == nil || *seen == there:
+		case *seen == none:
 			return nil, ErrTaken
-		case version > NoVersion && version != there:
-			return nil, &periodic.VersionError{Name: s.Name, Wanted: version, Found: there}
+		default:
+			return nil, &periodic.EditionError{Name: s.Name, Wanted: *seen, Found: there}
 		}
 		result, err := schedules.PutIf(ctx, s, there)
-		changed, is := errors.AsType[*periodic.VersionError](err)
+		changed, is := errors.AsType[*periodic.EditionError](err)
 		switch {
-		case is && version == NoVersion:
-			return nil, ErrTaken
-		case is && version == AnyVersion && try < puts:
+		case is && seen == nil && try < puts:
 			continue
+		case is && seen != nil && *seen == none:
+			return nil, ErrTaken
 		case is:
 			return nil, changed
 		}
@@ -107,18 +104,18 @@ func PutSchedule(ctx context.Context, schedules *periodic.Client, s periodic.Sch
 	}
 }
 
-// mayReplace is the version of the schedule of a name, if the actor may change it; 0: there is none.
-func mayReplace(ctx context.Context, schedules *periodic.Client, name string) (version int, err error) {
+// mayReplace is the edition of the schedule of a name, if the actor may change it; zero: there is none.
+func mayReplace(ctx context.Context, schedules *periodic.Client, name string) (there periodic.Edition, err error) {
 	e, err := schedules.Get(ctx, name)
 	switch {
 	case errors.Is(err, periodic.ErrNotFound):
-		return 0, nil
+		return there, nil
 	case err != nil:
-		return 0, err
+		return there, err
 	case !Sees(ctx, e.Project()):
-		return 0, ErrTaken
+		return there, ErrTaken
 	}
-	return e.Version, access.Check(ctx, access.Admin, e.Project())
+	return e.Edition(), access.Check(ctx, access.Admin, e.Project())
 }
 
 // Storable tells whether the database can hold texts: UTF-8 without NUL.

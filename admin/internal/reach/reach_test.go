@@ -83,34 +83,37 @@ func TestNamesOfSchedulesBelongToProjects(t *testing.T) {
 	ann := h.as("ann", access.Grant{Project: "a", Role: access.Admin})
 	both := h.as("bob", access.Grant{Project: "a", Role: access.Admin}, access.Grant{Project: "b", Role: access.Operator})
 	nobody := h.as("carol")
+	made := map[string]*periodic.Edition{}
 	for name, project := range map[string]string{"of-a": "a", "of-b": "b", "plain": ""} {
-		result, err := reach.PutSchedule(everything, h.schedules, of(name, project), reach.NoVersion)
+		result, err := reach.PutSchedule(everything, h.schedules, of(name, project), &periodic.Edition{})
 		must(t, err)
 		if result.Change != periodic.Created {
 			t.Errorf("%s: %s", name, result.Change)
 		}
+		edition := result.Schedule.Edition()
+		made[name] = &edition
 	}
 	changed := of("of-a", "a")
 	changed.Cron = "0 4 * * *"
 	for what, c := range map[string]struct {
-		ctx     context.Context //nolint:containedctx // of a case
-		s       periodic.Schedule
-		version int
-		want    error
+		ctx  context.Context //nolint:containedctx // of a case
+		s    periodic.Schedule
+		seen *periodic.Edition
+		want error
 	}{
-		"another project's name":          {ann, of("of-b", "a"), reach.AnyVersion, reach.ErrTaken},
-		"its name and version":            {ann, of("of-b", "a"), 1, reach.ErrTaken},
-		"the name of one of no project":   {ann, of("plain", "a"), reach.AnyVersion, reach.ErrTaken},
-		"into another project":            {ann, of("of-a", "b"), reach.AnyVersion, access.ErrForbidden},
-		"into none":                       {ann, of("of-a", ""), reach.AnyVersion, access.ErrForbidden},
-		"one that is seen, and not ruled": {both, of("of-b", "a"), reach.AnyVersion, access.ErrForbidden},
-		"without any role":                {nobody, of("new", "a"), reach.AnyVersion, access.ErrForbidden},
-		"a new one where one is":          {ann, changed, reach.NoVersion, reach.ErrTaken},
-		"one's own":                       {ann, changed, 1, nil},
-		"new":                             {ann, of("new", "a"), reach.AnyVersion, nil},
-		"all may be changed":              {everything, of("plain", "b"), reach.AnyVersion, nil},
+		"another project's name":          {ann, of("of-b", "a"), nil, reach.ErrTaken},
+		"its name and version":            {ann, of("of-b", "a"), made["of-b"], reach.ErrTaken},
+		"the name of one of no project":   {ann, of("plain", "a"), nil, reach.ErrTaken},
+		"into another project":            {ann, of("of-a", "b"), nil, access.ErrForbidden},
+		"into none":                       {ann, of("of-a", ""), nil, access.ErrForbidden},
+		"one that is seen, and not ruled": {both, of("of-b", "a"), nil, access.ErrForbidden},
+		"without any role":                {nobody, of("new", "a"), nil, access.ErrForbidden},
+		"a new one where one is":          {ann, changed, &periodic.Edition{}, reach.ErrTaken},
+		"one's own":                       {ann, changed, made["of-a"], nil},
+		"new":                             {ann, of("new", "a"), nil, nil},
+		"all may be changed":              {everything, of("plain", "b"), nil, nil},
 	} {
-		_, err := reach.PutSchedule(c.ctx, h.schedules, c.s, c.version)
+		_, err := reach.PutSchedule(c.ctx, h.schedules, c.s, c.seen)
 		if !errors.Is(err, c.want) || c.want == nil && err != nil {
 			t.Errorf("%s: %v, want %v", what, err, c.want)
 		}
@@ -118,7 +121,7 @@ func TestNamesOfSchedulesBelongToProjects(t *testing.T) {
 			t.Errorf("%s: %q tells more than that the name is taken", what, err)
 		}
 	}
-	if _, err := reach.PutSchedule(ann, h.schedules, changed, 1); !isVersion(err) {
+	if _, err := reach.PutSchedule(ann, h.schedules, changed, made["of-a"]); !isEdition(err) {
 		t.Errorf("a version that is old: %v", err)
 	}
 	e, err := h.schedules.Get(t.Context(), "of-b")
@@ -137,8 +140,8 @@ func TestNamesOfSchedulesBelongToProjects(t *testing.T) {
 	}
 }
 
-func isVersion(err error) bool {
-	_, is := errors.AsType[*periodic.VersionError](err)
+func isEdition(err error) bool {
+	_, is := errors.AsType[*periodic.EditionError](err)
 	return is
 }
 
@@ -147,7 +150,7 @@ func TestAScheduleThatGoesIntoAnotherProjectMeanwhile(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	ann := h.as("ann", access.Grant{Project: "a", Role: access.Admin})
-	_, err := reach.PutSchedule(ann, h.schedules, of("s", "a"), reach.AnyVersion)
+	_, err := reach.PutSchedule(ann, h.schedules, of("s", "a"), nil)
 	must(t, err)
 	tx, err := h.pool.Begin(t.Context())
 	must(t, err)
@@ -158,7 +161,7 @@ func TestAScheduleThatGoesIntoAnotherProjectMeanwhile(t *testing.T) {
 	go func() {
 		mine := of("s", "a")
 		mine.Cron = "0 5 * * *"
-		_, err := reach.PutSchedule(ann, h.schedules, mine, reach.AnyVersion)
+		_, err := reach.PutSchedule(ann, h.schedules, mine, nil)
 		done <- err
 	}()
 	pgtest.Eventually(t, patience, func() bool {

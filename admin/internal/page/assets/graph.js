@@ -56,9 +56,19 @@
       at.y = 0;
       show();
     };
-    view.style.height = Math.round(clamp(whole.h * Math.min(1, size().w / whole.w) + 8, 160, innerHeight * 0.65)) + "px";
-    fit(false);
-    addEventListener("resize", show);
+    // A picture that nobody has moved fits its box again when that changes: a telephone is turned.
+    let touched = false, width = 0;
+    for (const part of [view, bar]) {
+      for (const touch of ["pointerdown", "keydown", "wheel"]) part.addEventListener(touch, () => { touched = true; }, { passive: true });
+    }
+    const settle = () => {
+      if (touched || view.clientWidth === width) return show();
+      width = view.clientWidth;
+      view.style.height = Math.round(clamp(whole.h * Math.min(1, size().w / whole.w) + 8, 160, innerHeight * 0.65)) + "px";
+      fit(false);
+    };
+    settle();
+    addEventListener("resize", settle);
 
     bar.addEventListener("click", (event) => {
       const what = event.target.dataset.zoom;
