@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/peltonq/pelton/internal/suggest"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
@@ -75,10 +76,18 @@ func (u *Unknown) Faults(r Rules) []graph.Fault {
 		at := u.nodes[typ]
 		faults[i] = at[0]
 		faults[i].Reason = fmt.Sprintf("unknown type %q%s: it is neither built in (%s), nor a job kind that a live worker knows, nor mapped to a command%s "+
-			"Start a worker of that kind before you push, or push with pelton flow push --flow-type TYPE=COMMAND to map it",
-			typ, others(at[1:]), strings.Join(builtIn, ", "), r.near(typ))
+			"Start a worker of that kind before you push, or map it: pelton flow push --flow-type '%s=COMMAND'",
+			typ, others(at[1:]), strings.Join(builtIn, ", "), r.near(typ), plainType(typ))
 	}
 	return faults
+}
+
+// plainType is a type as somebody may type it, or a word that stands for it.
+func plainType(typ string) string {
+	if strings.ContainsFunc(typ, func(c rune) bool { return c == '\'' || c == '=' || !unicode.IsPrint(c) }) {
+		return "TYPE"
+	}
+	return typ
 }
 
 // others names the first of the other nodes of an unknown type.
