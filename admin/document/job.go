@@ -3,6 +3,7 @@ package document
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -161,3 +162,18 @@ func UTC(t *time.Time) *time.Time {
 
 // Texts is a list that JSON shows as one even if it is empty.
 func Texts(list []string) []string { return append([]string{}, list...) }
+
+// NextRun says when a job that waits runs, as far as it is up to the job; empty: it does not wait.
+func NextRun(job *rivertype.JobRow) string {
+	switch job.State { //nolint:exhaustive // the others do not wait
+	case rivertype.JobStateAvailable:
+		return fmt.Sprintf("is in the line of queue %s since %s, and runs when it is its turn", job.Queue, job.ScheduledAt.UTC().Format(time.RFC3339))
+	case rivertype.JobStateScheduled:
+		return fmt.Sprintf("is scheduled for %s", job.ScheduledAt.UTC().Format(time.RFC3339))
+	case rivertype.JobStateRetryable:
+		return fmt.Sprintf("has failed and runs again at %s", job.ScheduledAt.UTC().Format(time.RFC3339))
+	case rivertype.JobStatePending:
+		return fmt.Sprintf("is pending: it waits to be released, as by \"Run now\" on its page or pelton job retry %d", job.ID)
+	}
+	return ""
+}

@@ -146,28 +146,13 @@ func (a *app) explainNothing(ctx context.Context, db database, r jobRun) error {
 	default:
 		fmt.Fprintf(a.stderr, "pelton: run %d of job %d has not begun yet\n", r.run, r.job)
 	}
-	if next := nextRun(job); next != "" {
+	if next := document.NextRun(job); next != "" {
 		fmt.Fprintf(a.stderr, "pelton: job %d %s\n", r.job, next)
 	}
 	if waits != "" {
 		fmt.Fprintf(a.stderr, "pelton: job %d waits: %s\n", r.job, waits)
 	}
 	return nil
-}
-
-// nextRun says when a job that waits runs, as far as it is up to the job; empty: it does not wait.
-func nextRun(job *rivertype.JobRow) string {
-	switch job.State { //nolint:exhaustive // the others do not wait
-	case rivertype.JobStateAvailable:
-		return fmt.Sprintf("is in the line of queue %s since %s, and runs when it is its turn", job.Queue, moment(job.ScheduledAt))
-	case rivertype.JobStateScheduled:
-		return fmt.Sprintf("is scheduled for %s", moment(job.ScheduledAt))
-	case rivertype.JobStateRetryable:
-		return fmt.Sprintf("has failed and runs again at %s", moment(job.ScheduledAt))
-	case rivertype.JobStatePending:
-		return fmt.Sprintf("is pending: it waits to be released, as by pelton job retry %d", job.ID)
-	}
-	return ""
 }
 
 // jobRun is a run of a job.
