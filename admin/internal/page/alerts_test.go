@@ -90,11 +90,20 @@ func TestAlerts(t *testing.T) {
 	if a := s.As("viewer").Want(200, "/"); strings.Contains(a.Body, "Alerts fire") {
 		t.Error("the overview tells of alerts")
 	}
-	furnishAlerts(t, s)
+	store := furnishAlerts(t, s)
 	viewer, operator := s.As("viewer"), s.As("operator")
 	a := viewer.Want(200, "/alerts", "firing", "critical", "queue payments", "23 % of 140 runs", "to ops", "pending", "queue reports",
 		"/etc/pelton/alerts.yaml", "queues: [payments]", "kinds: [&#34;a, b&#34;]", "over: 12.5%", "until: 5%", "for: 2m", "over: 10m", "Nothing is muted")
-	rulesFile(t, a.Body, "failing", "waiting")
+	status, err := store.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := rulesFile(t, a.Body, "failing", "waiting")
+	for i, w := range status.Rules {
+		if !reflect.DeepEqual(written[i], w.Rule) {
+			t.Errorf("a rule in force, as the page writes it:\n%+v, want\n%+v", written[i], w.Rule)
+		}
+	}
 	if strings.Contains(a.Body, "<button>") || strings.Contains(a.Body, "Mute...") {
 		t.Error("a viewer is offered what would be refused")
 	}
