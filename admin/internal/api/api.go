@@ -38,7 +38,7 @@ type Config struct {
 	Secrets   *secret.Client
 	Alerts    *alert.Store
 	Logger    *slog.Logger
-	Reads     look.Slots // bound what is read at once
+	Reads     *look.Slots // bound what is read at once
 }
 
 // server is the API of one process. Its methods are the handlers.

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/internal/sqlfile"
 	"github.com/peltonq/pelton/jobs"
 )
@@ -98,7 +99,7 @@ func (c *Client) Set(ctx context.Context, project, name string, value []byte) (S
 	}
 	switch {
 	case len(value) < MinValue:
-		return Secret{}, invalidf("the value of secret %s has %d bytes, want %d or more: a shorter one could not be kept out of logs", name, len(value), MinValue)
+		return Secret{}, invalidf("the value of secret %s has %s, want %d or more: a shorter one could not be kept out of logs", name, quantity.Of(len(value), "byte"), MinValue)
 	case len(value) > MaxValue:
 		return Secret{}, invalidf("the value of secret %s has %d bytes, at most %d are allowed", name, len(value), MaxValue)
 	case bytes.IndexByte(value, 0) >= 0:
