@@ -170,7 +170,7 @@ func (v *evaluation) run(ctx context.Context) error {
 
 func (v *evaluation) load(ctx context.Context) (err error) {
 	s := v.e.store
-	if v.mutes, err = all[Mute](ctx, s, v.tx, "mutes", v.turn.Now); err != nil {
+	if v.mutes, err = all[Mute](ctx, s, v.tx, "mutes", v.turn.Now, nil, nil, nil); err != nil {
 		return err
 	}
 	rules, err := all[ruleRow](ctx, s, v.tx, "rules")
