@@ -23,7 +23,7 @@ type Duty = store.Duty
 const (
 	DutyOK      = "ok"
 	DutyLate    = "late"    // nobody has done it for three minutes longer than it may rest
-	DutyFailing = "failing" // a process has failed at it for a minute, and nobody has done it since
+	DutyFailing = "failing" // a process has failed at it for a minute, and nobody does it in time
 )
 
 // Duties tells of the duties of the queue's scheduler (due jobs, dead processes, marks, partitions), by name, what their processes noted

@@ -65,7 +65,8 @@ func TestDutiesAreNoted(t *testing.T) {
 	if d := duty(t, client, "mover"); d.State != jobs.DutyOK || *d.FailedBy != "one" || !strings.Contains(*d.Error, "job_scheduled") {
 		t.Errorf("just now it has failed at %+v", d)
 	}
-	exec1(t, pool, `UPDATE pelton.duty SET failing_since = failing_since - interval '1 min' WHERE duty = 'mover'`)
+	exec1(t, pool, `UPDATE pelton.duty SET failing_since = failing_since - interval '1 min', done_at = done_at - interval '2 min', due_at = now() - interval '2 min'
+		WHERE duty = 'mover'`)
 	if d := duty(t, client, "mover"); d.State != jobs.DutyFailing {
 		t.Errorf("after a minute: %+v", d)
 	}
@@ -80,6 +81,51 @@ func TestDutiesAreNoted(t *testing.T) {
 	if steps.fails("mover") {
 		t.Error("the observer is not told that it works again")
 	}
+}
+
+// A duty that one scheduler does in time is ok all the while that another fails at it, whose failure is told too, until it does it again or is gone.
+func TestADutyThatOneDoesAndAnotherFailsAt(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t)
+	client, err := jobs.NewClient(pool, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	note := func(process string, done bool, failing time.Duration) {
+		t.Helper()
+		if err := client.NoteDuty(t.Context(), process, "mover", done, failing); err != nil {
+			t.Fatal(err)
+		}
+	}
+	is := func(state string, by string) {
+		t.Helper()
+		d := duty(t, client, "mover")
+		if d.State != state || (d.FailedBy != nil) != (by != "") || by != "" && (*d.FailedBy != by || *d.Error != "it does not work" || d.FailingSince == nil) {
+			t.Errorf("%+v, want %s, failed by %q", d, state, by)
+		}
+	}
+	for _, failed := range []string{"", "bad", "bad"} {
+		note("good", true, 0)
+		is(jobs.DutyOK, failed)
+		note("bad", false, 5*time.Minute)
+		is(jobs.DutyOK, "bad")
+	}
+	// Another begins to fail, and the first works again.
+	note("worse", false, time.Second)
+	is(jobs.DutyOK, "worse")
+	note("bad", true, 0)
+	is(jobs.DutyOK, "worse")
+	note("worse", true, 0)
+	is(jobs.DutyOK, "")
+	// Nobody does it for two minutes, and one fails at it.
+	note("bad", false, 5*time.Minute)
+	exec1(t, pool, `UPDATE pelton.duty SET done_at = done_at - interval '6 min', due_at = now() - interval '2 min' WHERE duty = 'mover'`)
+	is(jobs.DutyFailing, "bad")
+	note("good", true, 0)
+	is(jobs.DutyOK, "bad")
+	// Who failed is gone.
+	exec1(t, pool, `UPDATE pelton.duty SET failed_at = failed_at - interval '4 min' WHERE duty = 'mover'`)
+	is(jobs.DutyOK, "")
 }
 
 // dutySteps remembers which duties fail.

@@ -6,15 +6,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/riverqueue/river/rivertype"
 	"github.com/spf13/cobra"
 
 	"github.com/peltonq/pelton/admin/alert"
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/schema"
 )
 
 // fewestDays is for how many days partitions must be made, as the alerts have it.
 const fewestDays = 7
+
+// failingFor is how long a process must have failed at a duty that others do: before, it was an accident.
+const failingFor = time.Minute
+
+// maxPaused is how many paused queues are named.
+const maxPaused = 20
 
 // finding is what a check of the installation found.
 type finding struct {
@@ -27,7 +35,7 @@ func (a *app) check() *cobra.Command {
 	return &cobra.Command{
 		Use: "check", Short: "Look whether all is well: schema, duties, executors, partitions, alerts", GroupID: groupOperate,
 		Long: `Look at the database whether all is well: its schema is that of this program, the scheduler's duties are done in time, somebody works jobs,
-partitions are made ahead, and no alert fires. It asks no server, and so works where none answers.
+partitions are made ahead, and no alert fires. Paused queues are named, and are no fault. It asks no server, and so works where none answers.
 
 The exit code is 0 if all is well, 1 if something is not, 5 if the database cannot be reached, 6 if its schema is another one's.`,
 		Args: arguments(cobra.NoArgs),
@@ -53,7 +61,7 @@ The exit code is 0 if all is well, 1 if something is not, 5 if the database cann
 					return err
 				}
 				if bad > 0 {
-					return fmt.Errorf("%d of %d checks say that something is wrong", bad, len(findings))
+					return fmt.Errorf("%s that something is wrong", quantity.Say(bad, fmt.Sprintf("1 of %d checks says", len(findings)), fmt.Sprintf("%d of %d checks say", bad, len(findings))))
 				}
 				return nil
 			})
@@ -76,11 +84,12 @@ func (a *app) findings(ctx context.Context, db database, store *alert.Store) ([]
 		return nil, err
 	}
 	found = append(found, ofExecutors(executors))
-	keeper, err := schema.NewKeeper(db.pool, a.schemaName(), schema.KeeperConfig{})
+	queues, err := db.client.QueueList(ctx, jobs.NewQueueListParams().First(10_000))
 	if err != nil {
 		return nil, err
 	}
-	ahead, err := keeper.Ahead(ctx)
+	found = append(found, ofQueues(queues.Queues))
+	ahead, err := schema.ReadAhead(ctx, db.pool, a.schemaName())
 	if err != nil {
 		return nil, err
 	}
@@ -96,11 +105,13 @@ func (a *app) findings(ctx context.Context, db database, store *alert.Store) ([]
 
 func ofDuty(d jobs.Duty) finding {
 	f := finding{"duty " + d.Name, d.State == jobs.DutyOK, "done at " + moment(d.DoneAt)}
-	switch d.State {
-	case jobs.DutyFailing:
+	switch {
+	case d.State == jobs.DutyFailing:
 		f.Detail = fmt.Sprintf("fails since %s at %s: %s", moment(*d.FailingSince), *d.FailedBy, *d.Error)
-	case jobs.DutyLate:
+	case d.State == jobs.DutyLate:
 		f.Detail = fmt.Sprintf("nobody has done it since %s: run pelton server", moment(d.DoneAt))
+	case d.Error != nil && d.FailedBy != nil && time.Since(*d.FailingSince) > failingFor:
+		f.Detail += fmt.Sprintf(", though %s fails at it since %s: %s", *d.FailedBy, moment(*d.FailingSince), *d.Error)
 	}
 	return f
 }
@@ -116,6 +127,27 @@ func ofExecutors(all []jobs.Executor) finding {
 		return finding{"executors", false, "no process that works jobs is alive: run pelton worker, or your service"}
 	}
 	return finding{"executors", true, fmt.Sprintf("%d alive", alive)}
+}
+
+// ofQueues tells of pauses, which are what somebody wanted, and no fault.
+func ofQueues(all []*rivertype.Queue) finding {
+	var paused []string
+	for _, q := range all {
+		if q.PausedAt == nil {
+			continue
+		}
+		if q.Name == jobs.AllQueues {
+			return finding{"queues", true, fmt.Sprintf("all are paused since %s: no executor takes jobs until pelton queue resume '*'", moment(*q.PausedAt))}
+		}
+		paused = append(paused, q.Name)
+	}
+	switch n := len(paused); {
+	case n == 0:
+		return finding{"queues", true, "none is paused"}
+	case n > maxPaused:
+		return finding{"queues", true, fmt.Sprintf("paused: %s and %d more", strings.Join(paused[:maxPaused], ", "), n-maxPaused)}
+	}
+	return finding{"queues", true, "paused: " + strings.Join(paused, ", ")}
 }
 
 func ofPartitions(ahead schema.Ahead) finding {

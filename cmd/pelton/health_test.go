@@ -28,18 +28,38 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s is %q, want %q", check, got, want)
 		}
 	}
+	if got := states()["queues"]; got != "ok none is paused" {
+		t.Errorf("queues are %q", got)
+	}
 	served := s.launch("server", "--worker", "--listen", "")
 	served.started()
 	pgtest.Eventually(t, patience, func() bool { return s.try("", "check").code == exitOK }, "all to be well")
-	if got := s.lines("check"); len(got) != 13 || got[1]["check"] != "duty keeper" || got[1]["ok"] != true {
+	if got := s.lines("check"); len(got) != 14 || got[1]["check"] != "duty keeper" || got[1]["ok"] != true {
 		t.Errorf("--json: %v", got)
 	}
 	pool := s.pool()
-	if _, err := pool.Exec(t.Context(), `UPDATE pelton.duty SET failing_since = now() - interval '2 min', failed_at = now(), failed_by = 'x', error = 'disk full',
-		done_at = now() + interval '1 h' WHERE duty = 'keeper'`); err != nil {
+	// A process fails at what another does; pauses are what somebody wanted.
+	if _, err := pool.Exec(t.Context(), `UPDATE pelton.duty SET failing_since = now() - interval '2 min', failed_at = now(), failed_by = 'x', error = 'disk full'
+		WHERE duty = 'keeper'`); err != nil {
 		t.Fatal(err)
 	}
-	s.fails(exitFailed, "1 of 13 checks", "check")
+	s.ok("queue", "pause", "etl")
+	s.ok("check")
+	if got := states()["duty keeper"]; !strings.HasPrefix(got, "ok done at ") || !strings.Contains(got, ", though x fails at it since ") || !strings.HasSuffix(got, ": disk full") {
+		t.Errorf("the keeper is %q", got)
+	}
+	if got := states()["queues"]; got != "ok paused: etl" {
+		t.Errorf("queues are %q", got)
+	}
+	s.ok("queue", "pause", "*")
+	if got := states()["queues"]; !strings.HasPrefix(got, "ok all are paused since ") {
+		t.Errorf("queues are %q", got)
+	}
+	// Nobody does it any more.
+	if _, err := pool.Exec(t.Context(), `UPDATE pelton.duty SET done_at = now() - interval '5 min', due_at = now() - interval '2 min', failed_at = now() WHERE duty = 'keeper'`); err != nil {
+		t.Fatal(err)
+	}
+	s.fails(exitFailed, "1 of 14 checks", "check")
 	if got := states()["duty keeper"]; !strings.HasPrefix(got, "bad fails since ") || !strings.HasSuffix(got, " at x: disk full") {
 		t.Errorf("the keeper is %q", got)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/peltonq/pelton/internal/pgtest"
 )
 
-// Reads that hang keep neither the further ones waiting for long nor an enqueue at all.
+// Reads that hang keep neither the further ones waiting for long nor an enqueue at all, and one user's do not keep others from reading.
 func TestReadsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -20,25 +20,36 @@ func TestReadsAreBounded(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), `LOCK TABLE pelton.executor IN ACCESS EXCLUSIVE MODE`); err != nil {
 		t.Fatal(err)
 	}
-	const atOnce = 6
 	var hang sync.WaitGroup
-	for range atOnce {
-		hang.Go(func() {
-			if r := s.ask(s.tokens[access.Viewer], "GET", "/api/v1/executors", nil); r.status != http.StatusOK {
-				t.Errorf("a read that waited: %d %s", r.status, r.body)
-			}
-		})
+	hanging := 0
+	hangs := func(role access.Role) {
+		t.Helper()
+		for range 3 {
+			hanging++
+			hang.Go(func() {
+				if r := s.ask(s.tokens[role], "GET", "/api/v1/executors", nil); r.status != http.StatusOK {
+					t.Errorf("a read that waited: %d %s", r.status, r.body)
+				}
+			})
+		}
+		pgtest.Eventually(t, patience, func() bool {
+			var n int
+			err := s.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'pelton.executor'::regclass`).Scan(&n)
+			return err == nil && n == hanging
+		}, "%d reads to hang", hanging)
 	}
-	pgtest.Eventually(t, patience, func() bool {
-		var n int
-		err := s.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'pelton.executor'::regclass`).Scan(&n)
-		return err == nil && n == atOnce
-	}, "%d reads to hang", atOnce)
-	r := s.ask(s.tokens[access.Viewer], "GET", "/api/v1/partitions", nil)
-	s.problemOf(r, http.StatusServiceUnavailable, "busy", "as many as may at once")
-	if r.header.Get("Retry-After") != "1" {
-		t.Errorf("Retry-After is %q", r.header.Get("Retry-After"))
+	busy := func(role access.Role) {
+		t.Helper()
+		r := s.ask(s.tokens[role], "GET", "/api/v1/partitions", nil)
+		s.problemOf(r, http.StatusServiceUnavailable, "busy", "as many as may at once")
+		if r.header.Get("Retry-After") != "1" {
+			t.Errorf("Retry-After is %q", r.header.Get("Retry-After"))
+		}
 	}
+	hangs(access.Viewer)
+	busy(access.Viewer) // one user has no more than half of the slots
+	hangs(access.Admin)
+	busy(access.Operator)
 	if r := s.ask(s.tokens[access.Operator], "POST", "/api/v1/jobs", `{"kind":"noop"}`); r.status != http.StatusCreated {
 		t.Errorf("an enqueue: %d %s", r.status, r.body)
 	}

@@ -47,7 +47,7 @@ type Duty struct {
 	DoneAt       time.Time     `json:"done_at"`
 	DoneBy       *string       `json:"done_by"` // nil: nobody yet
 	Late         time.Duration `json:"-"`
-	FailingSince *time.Time    `json:"failing_since"`
+	FailingSince *time.Time    `json:"failing_since"` // nil: no process fails at it; one may while others do it in time
 	FailedBy     *string       `json:"failed_by"`
 	Error        *string       `json:"error"`
 }

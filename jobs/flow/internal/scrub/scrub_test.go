@@ -46,6 +46,12 @@ func TestForms(t *testing.T) {
 		base64.StdEncoding.EncodeToString([]byte(secret)):       "***",
 		base64.RawURLEncoding.EncodeToString([]byte(secret)):    "***",
 		strings.ReplaceAll(url.QueryEscape(secret), "+", "%20"): "***",
+		// what json.dumps of Python, json_encode of PHP and JsonSerializer of .NET make of it
+		`"pa/ss+w\u00f6rd &\"x"`:               `"***"`,
+		`"pa\/ss+w\u00f6rd &\"x"`:              `"***"`,
+		`"pa\/ss+wörd &\"x"`:                   `"***"`,
+		`"pa/ss+w\u00F6rd &\"x"`:               `"***"`,
+		`"pa/ss\u002Bw\u00F6rd \u0026\u0022x"`: `"***"`,
 	} {
 		if got := s.Text(text); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)

@@ -6,9 +6,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 )
 
 // Least is how long a form must be, so that little else looks like it; lines of a longer value must be longer.
@@ -61,8 +64,10 @@ func (s *Set) addAll(value []byte) {
 	query, path := url.QueryEscape(text), url.PathEscape(text)
 	s.add([]byte(query), []byte(lowerEscapes(query)), []byte(path), []byte(lowerEscapes(path)))
 	s.add([]byte(strings.ReplaceAll(query, "+", "%20")), []byte(lowerEscapes(strings.ReplaceAll(query, "+", "%20"))))
-	for _, html := range []bool{true, false} {
-		s.add(asJSON(text, html))
+	plain := asJSON(text)
+	s.add([]byte(plain))
+	for _, style := range jsonStyles {
+		s.add([]byte(style.escape(plain)))
 	}
 }
 
@@ -93,15 +98,55 @@ func lowerEscapes(text string) string {
 	return string(b)
 }
 
-// asJSON is a text within the quotes of JSON.
-func asJSON(text string, html bool) []byte {
+// asJSON is a text within the quotes of JSON, with no more escapes than must be.
+func asJSON(text string) string {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(html)
+	encoder.SetEscapeHTML(false)
 	if encoder.Encode(text) != nil { // a text is always encoded
-		return nil
+		return ""
 	}
-	return bytes.TrimSuffix(bytes.TrimPrefix(bytes.TrimSpace(b.Bytes()), []byte(`"`)), []byte(`"`))
+	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(b.String()), `"`), `"`)
+}
+
+// jsonStyle is what a library escapes beyond what must be.
+type jsonStyle struct {
+	signs  string // as \u....
+	ascii  bool   // all that is not ASCII too
+	slash  bool   // / as \/
+	quote  bool   // " as \u0022
+	format string // of the \u....
+}
+
+var jsonStyles = []jsonStyle{
+	{signs: "<>&", format: `\u%04x`},             // Go
+	{ascii: true, format: `\u%04x`},              // Python
+	{ascii: true, slash: true, format: `\u%04x`}, // PHP
+	{slash: true}, // PHP with JSON_UNESCAPED_UNICODE
+	{signs: "<>&'=", ascii: true, format: `\u%04x`},               // Java (Gson)
+	{ascii: true, format: `\u%04X`},                               // Java (Jackson)
+	{signs: "<>&'+`", ascii: true, quote: true, format: `\u%04X`}, // .NET
+	{signs: "<>&'", ascii: true, slash: true, format: `\u%04X`},   // PHP with JSON_HEX_...
+}
+
+func (j jsonStyle) escape(plain string) string {
+	if j.quote {
+		plain = strings.ReplaceAll(plain, `\"`, `\u0022`)
+	}
+	var b strings.Builder
+	for _, r := range plain {
+		switch {
+		case strings.ContainsRune(j.signs, r), j.ascii && r > unicode.MaxASCII:
+			for _, unit := range utf16.AppendRune(nil, r) {
+				fmt.Fprintf(&b, j.format, unit)
+			}
+		case j.slash && r == '/':
+			b.WriteString(`\/`)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 // In tells whether a text holds something of the set.
