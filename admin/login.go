@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -37,10 +38,23 @@ func (s *Server) showLogin(w http.ResponseWriter, status int, form page.LoginFor
 }
 
 // showRefusal tells a browser why it gets something else than it asked for.
-func showRefusal(w http.ResponseWriter, _ *http.Request, status int, title, detail string) {
-	if err := page.ShowRefusal(w, status, title, detail); err != nil {
+func showRefusal(w http.ResponseWriter, r *http.Request, status int, title, detail string) {
+	show := func() error { return page.ShowRefusal(w, status, title, detail) }
+	if status == http.StatusUnauthorized && r.Method == http.MethodPost && r.URL.Path != access.LoginPath {
+		show = func() error { return page.ShowLoggedOut(w, formPage(r)) }
+	}
+	if err := show(); err != nil {
 		http.Error(w, title, status)
 	}
+}
+
+// formPage is the page from which a form was sent, as far as the browser says.
+func formPage(r *http.Request) string {
+	from, err := url.Parse(r.Referer())
+	if err != nil || from.Host != r.Host {
+		return "/"
+	}
+	return access.SafeNext(from.RequestURI())
 }
 
 // login takes a form from a browser, or JSON from a program: {"name": ..., "password": ...}.

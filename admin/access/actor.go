@@ -57,12 +57,30 @@ func (a Actor) Check(role Role, project string) error {
 	if a.May(role, project) {
 		return nil
 	}
-	where := "project " + project
-	if project == "" {
+	return &RoleError{a.Name, role, project}
+}
+
+// RoleError is the ErrForbidden of an actor who lacks a role.
+type RoleError struct {
+	Name    string // the actor's
+	Role    Role   // the one that is missing
+	Project string // in which; empty: in everything
+}
+
+// Error implements error.
+func (e *RoleError) Error() string { return ErrForbidden.Error() + ": " + e.Missing() }
+
+// Missing says what is missing, without the word that it is forbidden.
+func (e *RoleError) Missing() string {
+	where := "project " + e.Project
+	if e.Project == "" {
 		where = "everything"
 	}
-	return fmt.Errorf("%w: %s has no role %s for %s", ErrForbidden, a.Name, role, where)
+	return fmt.Sprintf("%s has no role %s for %s", e.Name, e.Role, where)
 }
+
+// Unwrap is ErrForbidden.
+func (e *RoleError) Unwrap() error { return ErrForbidden }
 
 // Projects are those in which the actor has a role, by name; all: also those that are not named, and what belongs to none.
 func (a Actor) Projects(role Role) (all bool, names []string) {

@@ -3,6 +3,7 @@ package page
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -117,7 +118,32 @@ func auditLink(e *jobs.AuditEntry, admin bool) string {
 	return ""
 }
 
-// Difference are the fields that differ before and after, for people; nil: that is not how they are.
+// auditFields is how many fields of an entry are shown; its details have them all.
+const auditFields = 4
+
+// Summary is the beginning of what an entry says where there is no difference to show: nothing was there before, or it has no fields.
+func (l auditLine) Summary() string {
+	text := l.After
+	if len(text) == 0 {
+		text = l.Before
+	}
+	var all map[string]json.RawMessage
+	if json.Unmarshal(text, &all) != nil {
+		return string(text)
+	}
+	var list []string
+	for _, name := range sortedKeys(all, nil) {
+		if value := string(all[name]); !slices.Contains([]string{`""`, "{}", "[]", "null", "false"}, value) {
+			list = append(list, name+": "+short(40, value))
+		}
+	}
+	if len(list) > auditFields {
+		list = append(list[:auditFields], "\u2026")
+	}
+	return strings.Join(list, ", ")
+}
+
+// Difference are the fields that differ before and after, for people, and the project that both are about; nil: that is not how they are.
 func (l auditLine) Difference() []auditField {
 	var before, after map[string]json.RawMessage
 	if json.Unmarshal(l.Before, &before) != nil || json.Unmarshal(l.After, &after) != nil {
@@ -125,7 +151,7 @@ func (l auditLine) Difference() []auditField {
 	}
 	var fields []auditField
 	for _, name := range sortedKeys(before, after) {
-		if was, is := string(before[name]), string(after[name]); was != is {
+		if was, is := string(before[name]), string(after[name]); was != is || name == "project" {
 			fields = append(fields, auditField{name, was, is})
 		}
 	}
@@ -134,3 +160,6 @@ func (l auditLine) Difference() []auditField {
 
 // auditField is a field that was changed; empty: it was not there.
 type auditField struct{ Name, Was, Is string }
+
+// Same tells whether it is what it was.
+func (f auditField) Same() bool { return f.Was == f.Is }

@@ -8,9 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/internal/page"
 	"github.com/peltonq/pelton/admin/internal/page/pagetest"
 	"github.com/peltonq/pelton/internal/pgtest"
+	"github.com/peltonq/pelton/jobs/flow"
 )
 
 var wildcard = regexp.MustCompile(`\{[^}]*\}`)
@@ -98,6 +100,67 @@ func TestFrame(t *testing.T) {
 	if a := s.As("").Post("/queues/pause", nil); a.Status != 401 || !strings.Contains(a.Body, "<h1>Not logged in</h1>") {
 		t.Errorf("a form without a session: %d %s", a.Status, a.Body)
 	}
+}
+
+// Who sent a form after the session had ended is told how to send it all the same; who lacks a role, which one, and who can give it.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{})
+	for from, next := range map[string]string{
+		s.URL + "/schedule/new?kind=a": "%2fschedule%2fnew%3fkind%3da", "https://evil.example/schedule/new": "%2f", s.URL + "//evil.example/": "%2f", "": "%2f",
+	} {
+		a := s.As("").Post("/queues/pause", nil, "Referer", from)
+		if a.Status != 401 || !strings.Contains(a.Body, `href="/login?next=`+next+`" target="_blank"`) || !strings.Contains(a.Body, "Nothing was done") || !strings.Contains(a.Body, "reload it") {
+			t.Errorf("a form from %q: %d %s", from, a.Status, a.Body)
+		}
+	}
+	if err := s.Access.SetRole(t.Context(), "test", "etl", access.Grant{Project: "shop", Role: access.Admin}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ who, path, want string }{
+		{"viewer", "/queues/pause", "viewer has no role operator for everything. An admin of everything can give it, on the page Admin or by: pelton user role viewer operator</p>"},
+		{"etl", "/schedule", "etl has no role admin for project etl. An admin of everything can give it, on the page Admin or by: pelton user role etl admin --project etl</p>"},
+		{"nobody", "/schedule", "nobody has no role anywhere</p>"},
+	} {
+		if a := s.As(c.who).WantPost(403, c.path, url.Values{"starts": {"flow"}, "project": {"etl"}, "do": {"save"}}, c.want); strings.Contains(a.Body, "forbidden:") {
+			t.Errorf("%s by %s says twice that it is forbidden", c.path, c.who)
+		}
+	}
+}
+
+// The audit shows the first fields of what was made, and of a change what it is about.
+func TestAuditSaysWhat(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{})
+	s.Add("carol")
+	for _, role := range []access.Role{access.Viewer, access.Operator} {
+		if err := s.Access.SetRole(t.Context(), "test", "carol", access.Grant{Project: "shop", Role: role}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Exec(`INSERT INTO pelton.audit (actor, action, target, after) VALUES ('ann', 'flow.run', 'run 1', $1::jsonb), ('ann', 'odd.list', 'x', '["one", "two"]')`,
+		`{"flow": "nightly", "project": "sales", "version": 1, "z": 1, "y": {"a": [1, 2]}, "x": 2, "empty": {}, "options": {"params": {"day": "2026-01-31 and so on until it is long"}}}`)
+	admin := s.As("admin")
+	admin.Want(200, "/audit?action=user.role", `<span class="dim">project:</span> <bdi class="mono">&#34;shop&#34;</bdi>`,
+		`<span class="dim">role:</span> <bdi class="mono">&#34;viewer&#34; &rarr; &#34;operator&#34;</bdi>`)
+	admin.Want(200, "/audit?actor=ann", `<bdi class="mono">flow: &#34;nightly&#34;, options: {&#34;params&#34;: {&#34;day&#34;: &#34;2026-01-31 and so o…, project: &#34;sales&#34;, version: 1, …</bdi>`,
+		`<bdi class="mono">[&#34;one&#34;, &#34;two&#34;]</bdi>`)
+}
+
+// A chart without bars says why: of a run that has ended, that none of its nodes took time.
+func TestGanttWithoutBars(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{Jobs: pagetest.Working()})
+	pushFlow(t, s, "etl")
+	run, err := s.Flows.Run(t.Context(), flow.RunParams{Project: "etl", Flow: "daily"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Flows.Ended(t.Context(), run, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.As("viewer").Want(200, "/runs/1/gantt", "No node ran a job, so none took time.")
+	s.As("viewer").Want(200, "/runs/1/gantt?status=FAILED", "No such node ran a job")
 }
 
 // A live part comes at once, and again when it has changed; a stream ends when its reader loses the right to it.

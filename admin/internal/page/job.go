@@ -253,8 +253,12 @@ func (v jobView) timeline(now time.Time) template.HTML {
 		fmt.Fprintf(&out, `<rect class="soft-waits" x="%g" y="0" width="%g" height="10"/>`, ready, max(0, at(start)-ready))
 		fmt.Fprintf(&out, `<rect class="fill-%s" x="%g" y="0" width="%g" height="10"/></svg>`, stateClass(r.Outcome), min(at(start), width-3), max(3, at(end)-at(start)))
 	}
+	layout := "2006-01-02 15:04:05"
+	if span < 10*time.Second {
+		layout += ".000"
+	}
 	fmt.Fprintf(&out, `<span></span><div class="scale"><span>%s</span><span>%s UTC</span></div></div>`,
-		first.UTC().Format("2006-01-02 15:04:05"), last.UTC().Format("2006-01-02 15:04:05"))
+		first.UTC().Format(layout), last.UTC().Format(layout))
 	return template.HTML(out.String()) //nolint:gosec // numbers and words of ours
 }
 

@@ -160,7 +160,7 @@ func (p *Page) fail(w http.ResponseWriter, r *http.Request, err error) {
 	input, isInput := errors.AsType[*inputError](err)
 	switch {
 	case errors.Is(err, access.ErrForbidden):
-		p.showFault(w, r, http.StatusForbidden, http.StatusText(http.StatusForbidden), err.Error())
+		p.showFault(w, r, http.StatusForbidden, http.StatusText(http.StatusForbidden), forbidden(err))
 	case errors.Is(err, access.ErrNotLoggedIn):
 		p.config.Guard.Deny(w, r, err)
 	case isInput:
@@ -181,6 +181,19 @@ func (p *Page) fail(w http.ResponseWriter, r *http.Request, err error) {
 		p.config.Logger.ErrorContext(r.Context(), "a page failed", "path", r.URL.Path, "error", err)
 		p.showFault(w, r, http.StatusInternalServerError, "Something went wrong", "The server's log says more.")
 	}
+}
+
+// forbidden says why somebody may not do something, and, of a missing role, who can give it.
+func forbidden(err error) string {
+	missing, is := errors.AsType[*access.RoleError](err)
+	if !is {
+		return strings.TrimPrefix(err.Error(), access.ErrForbidden.Error()+": ")
+	}
+	project := ""
+	if missing.Project != "" {
+		project = " --project " + missing.Project
+	}
+	return fmt.Sprintf("%s. An admin of everything can give it, on the page Admin or by: pelton user role %s %s%s", missing.Missing(), missing.Name, missing.Role, project)
 }
 
 // unstorable tells whether the database was given a value that it cannot hold: a data exception, by PostgreSQL's classes of errors.
