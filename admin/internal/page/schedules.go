@@ -181,7 +181,7 @@ func foresee(s *periodic.Schedule, from time.Time) ([]foreseen, error) {
 	}
 	list := make([]foreseen, len(ticks))
 	for i, t := range ticks {
-		list[i] = foreseen{At: t.At.Format("Mon 2006-01-02 15:04:05 -07:00"), UTC: t.At, Note: t.Note, More: t.More}
+		list[i] = foreseen{At: t.At.Format("Mon " + zonedLayout), UTC: t.At, Note: t.Note, More: t.More}
 		if t.Note != periodic.NoteNone && !t.Wall.IsZero() {
 			list[i].Wall = t.Wall.Format("15:04:05")
 		}
@@ -206,7 +206,19 @@ func (s *scheduleNow) State() string { return scheduleState(&s.Entry) }
 func (s *scheduleNow) Zone() string { return cmp.Or(s.TimeZone, "UTC") }
 
 // Local is a time in the schedule's zone.
-func (s *scheduleNow) Local(t time.Time) string { return periodic.InZone(t, s.TimeZone) }
+func (s *scheduleNow) Local(t time.Time) string { return zoned(t, s.TimeZone) }
+
+// zonedLayout is how pages of schedules show times.
+const zonedLayout = "2006-01-02 15:04:05 -07:00"
+
+// zoned shows a time in a zone, with its offset.
+func zoned(t time.Time, zone string) string {
+	in, err := time.Parse(time.RFC3339, periodic.InZone(t, zone))
+	if err != nil {
+		return t.UTC().Format(zonedLayout)
+	}
+	return in.Format(zonedLayout)
+}
 
 // RunOptions are those of the flow's runs, as JSON; empty: none.
 func (s *scheduleNow) RunOptions() string {
@@ -231,7 +243,7 @@ func (s *scheduleNow) MissedRule() string {
 type tickLine struct {
 	periodic.TickState
 
-	Local string // At in the schedule's zone
+	Local, Decided string // At and DecidedAt in the schedule's zone
 }
 
 // Shown names its run.
@@ -290,7 +302,7 @@ func (p *Page) ticks(ctx context.Context, e *periodic.Entry, params periodic.Tic
 	}
 	lines := make([]tickLine, len(states))
 	for i := range states {
-		lines[i] = tickLine{states[i], periodic.InZone(states[i].At, e.TimeZone)}
+		lines[i] = tickLine{states[i], zoned(states[i].At, e.TimeZone), zoned(states[i].DecidedAt, e.TimeZone)}
 	}
 	return lines, result.Cursor, nil
 }

@@ -319,6 +319,17 @@ func TestScheduleInABrowser(t *testing.T) {
 	if _, err := s.Schedules.Get(t.Context(), "nightly"); !errors.Is(err, periodic.ErrNotFound) {
 		t.Errorf("Enter has stored it: %v", err)
 	}
+	// What belongs to another choice is not shown.
+	shows := func(names string) {
+		t.Helper()
+		b.WaitUntil(`String([...document.querySelectorAll("[data-of]")].filter((e) => e.checkVisibility()).map((e) => e.querySelector("[name]").name)) === "` + names + `"`)
+	}
+	shows("cron,kind,args,queue,priority,max_attempts,tags,metadata")
+	b.Click(`[name="by"][value="every"]`)
+	b.Click(`[name="starts"][value="flow"]`)
+	shows("every,project,flow,version,options")
+	b.Click(`[name="by"][value="cron"]`)
+	b.Click(`[name="starts"][value="job"]`)
 	b.ClickText("Save")
 	b.WaitFor("h1", "nightly")
 	b.ClickText("Pause")

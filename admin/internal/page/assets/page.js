@@ -242,6 +242,15 @@
   comfort(document);
   listen();
 
+  // Of fields that belong to a choice (data-of: its name and value), those of what is chosen are shown.
+  const chosen = () => document.querySelectorAll("[data-of]").forEach((field) => {
+    const [name, value] = field.dataset.of.split(" ");
+    field.hidden = field.closest("form").elements[name].value !== value;
+  });
+  document.addEventListener("change", chosen);
+  addEventListener("pageshow", chosen); // also where the browser has filled in what was there
+  chosen();
+
   // A search that has not filled its page goes on by itself: the link's next answer is fetched and its rows are appended, until the page is full,
   // everything was searched, the reader stops it, or it took 20 seconds. The link stays, and goes on where the search is.
   const goOn = async (further) => {
