@@ -153,7 +153,7 @@ func (a *app) backfillList() *cobra.Command {
 				name = args[0]
 			}
 			return a.withSchedules(ctx, func(ctx context.Context, schedules *periodic.Client) error {
-				backfills, err := schedules.Backfills(ctx, name, limit)
+				backfills, err := schedules.Backfills(ctx, periodic.BackfillListParams{Schedule: name, Limit: limit})
 				if err != nil {
 					return err
 				}

@@ -154,11 +154,11 @@ func (a *app) secretList() *cobra.Command {
 		Use: "list", Short: "List secrets, without their values", Args: arguments(cobra.NoArgs),
 		RunE: brief(func(ctx context.Context, _ []string) error {
 			return a.withSecrets(ctx, func(ctx context.Context, secrets *secret.Client) error {
-				var projects []string
+				var p secret.ListParams
 				if project != "" {
-					projects = []string{project}
+					p.Projects = []string{project}
 				}
-				found, err := secrets.List(ctx, projects...)
+				found, err := secrets.List(ctx, p)
 				if err != nil {
 					return err
 				}
