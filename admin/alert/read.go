@@ -35,7 +35,7 @@ type reader struct {
 	sql    *sqlfile.Set
 	now    time.Time // the database's
 	queue  string    // of the alerts: what happens there is nobody's subject unless a rule names it
-	keeper *schema.Keeper
+	schema string
 	lost   func() (int, bool)
 	runs   int // how many a failure rate is made of at most
 }
@@ -181,10 +181,7 @@ func (rd *reader) missedTicks(ctx context.Context, r *Rule, since time.Time) (re
 }
 
 func (rd *reader) partitions(ctx context.Context, r *Rule) (readings, error) {
-	if rd.keeper == nil {
-		return readings{}, errUnknown
-	}
-	ahead, err := rd.keeper.Ahead(ctx)
+	ahead, err := schema.ReadAhead(ctx, rd.tx, rd.schema)
 	if err != nil {
 		return readings{}, err
 	}

@@ -89,11 +89,7 @@ func (a *app) findings(ctx context.Context, db database, store *alert.Store) ([]
 		return nil, err
 	}
 	found = append(found, ofQueues(queues.Queues))
-	keeper, err := schema.NewKeeper(db.pool, a.schemaName(), schema.KeeperConfig{})
-	if err != nil {
-		return nil, err
-	}
-	ahead, err := keeper.Ahead(ctx)
+	ahead, err := schema.ReadAhead(ctx, db.pool, a.schemaName())
 	if err != nil {
 		return nil, err
 	}
