@@ -126,6 +126,56 @@ func TestSearchStopsAndGoesOn(t *testing.T) {
 	}
 }
 
+// Who asks for the oldest jobs that are available in a long line gets them by its tickets, however many jobs ended before them, and goes on where the search stopped.
+func TestTheOldestAvailableOfALongLine(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t) // not audited: tickets are put in by hand
+	client := newClient(t, pool, nil)
+	const ended, tickets = 30_000, 10_500
+	for _, statement := range []string{
+		fmt.Sprintf(`CREATE TABLE made AS SELECT pelton.id_at(now() - interval '1 hour') + n * 1000 AS id, n FROM generate_series(1, %d) n`, ended+tickets),
+		`INSERT INTO pelton.job (id, kind, args) SELECT id, CASE WHEN n % 1000 = 0 THEN 'rare' ELSE 'k' END, '{}' FROM made`,
+		// An old job that waits, among many that ended, stands last in the line; one stands there twice, one is cancelled, and one has ended, whose ticket is left.
+		fmt.Sprintf(`INSERT INTO pelton.job_attempt (job_id, run, outcome, attempt) SELECT id, 1, 'completed', 1 FROM made WHERE n <= %d AND n <> 5000 OR n = %d`, ended, ended+7),
+		fmt.Sprintf(`INSERT INTO pelton.job_ready (priority, line, job_ids) SELECT 1, 'q' || n %% 3, ARRAY[id] FROM made WHERE n > %d OR n = 5000 ORDER BY n <= %[1]d, n`, ended),
+		fmt.Sprintf(`INSERT INTO pelton.job_ready (priority, line, job_ids) SELECT 1, 'default', ARRAY[id] FROM made WHERE n = %d`, ended+9),
+		fmt.Sprintf(`INSERT INTO pelton.job_void (job_id, run, reason) SELECT id, 1, 'cancelled' FROM made WHERE n = %d`, ended+8),
+		`VACUUM ANALYZE`,
+	} {
+		if _, err := pool.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := jobs.NewJobListParams().States(rivertype.JobStateAvailable).First(1000)
+	for name, params := range map[string]*jobs.JobListParams{"all": list, "of a kind": list.Kinds("rare")} {
+		where := "state = 'available'"
+		if name != "all" {
+			where += " AND kind = 'rare'"
+		}
+		want := idsOf(t, pool, where, "r.id")
+		for _, within := range []time.Duration{0, time.Minute, time.Nanosecond} { // the last has no time for the line, and looks at all jobs
+			if found, stops := search(t, client, params.Within(within)); !slices.Equal(found, want) || (stops > 0) != (within == time.Nanosecond) {
+				t.Errorf("%s within %v: %d found in %d pieces more, want %d", name, within, len(found), stops, len(want))
+			}
+		}
+		err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+			page, err := client.JobListTx(t.Context(), tx, params.First(5).Within(time.Minute))
+			if err != nil || len(page.Jobs) != 5 || page.Jobs[0].ID != want[0] {
+				t.Errorf("%s: the first ones are %+v, %v", name, page, err)
+			}
+			var read int64
+			err = tx.QueryRow(t.Context(), `SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_xact_user_tables WHERE relname = 'job_rest'`).Scan(&read)
+			if most := int64(3 * tickets); read > most {
+				t.Errorf("%s: %d jobs were read for five, want at most %d: those that ended are not to be looked at", name, read, most)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func idOf(t *testing.T, pool *pgxpool.Pool, n int) (id int64) {
 	t.Helper()
 	if err := pool.QueryRow(t.Context(), "SELECT id FROM made WHERE n = $1", n).Scan(&id); err != nil {

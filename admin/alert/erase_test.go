@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 
@@ -103,5 +105,46 @@ func TestEraseOfWhatAlertsTold(t *testing.T) {
 	}
 	if again, err := h.queue.JobErase(ctx, id); err != nil || again.Changed {
 		t.Errorf("once more: %+v, %v", again, err)
+	}
+}
+
+// Jobs of the kinds of notices that are none stay as they are, whatever their args, and keep no job from being erased.
+func TestEraseLeavesWhatIsNoNotice(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, file(rule(alert.DeadLetters, nil)))
+	ctx := t.Context()
+	h.works(h.pool, "people", func(c *jobs.Config) {
+		jobs.AddWorker(c.Workers, river.WorkFunc(workCanary))
+	})
+	made, err := h.queue.Insert(ctx, canaryArgs{canary}, &river.InsertOpts{Queue: "people", MaxAttempts: 1})
+	must(t, err)
+	pgtest.Eventually(t, patience, func() bool {
+		job, err := h.queue.JobGet(ctx, made.Job.ID)
+		return err == nil && job.State == rivertype.JobStateDiscarded
+	}, "the end of the job")
+	var odd []string
+	for _, args := range []string{
+		`{"subjects": []}`, `{"subjects": [{"text": 1}], "summary": "x"}`, `{"subjects": [{"title": "x"}], "summary": "x"}`, `{"subjects": ["x", 7, null, []], "summary": "x"}`,
+		`{"subjects": [{"text": "x"}], "summary": null}`, `{"subjects": {"text": "x"}, "summary": "x"}`, `[]`, `"x"`, `{"subjects": [{"text": "\u0000"}], "summary": "x"}`,
+		`{"run": "1", "detail": "\u0000"}`, `{"n": 1e999999}`,
+	} {
+		for _, kind := range []string{alert.Kind, "flow_notify"} {
+			odd = append(odd, args)
+			h.exec(`SELECT pelton.enqueue($1, '{}', queue => 'nobody')`, kind)
+			// Who has the rights to insert may write what no function takes.
+			h.exec(`UPDATE pelton.job SET args = $1::text::json WHERE id = (SELECT max(id) FROM pelton.job)`, args)
+		}
+	}
+	done, err := h.queue.JobErase(ctx, made.Job.ID)
+	must(t, err)
+	if !done.Changed || done.Notices != 0 {
+		t.Errorf("erased: %+v", done)
+	}
+	rows, err := h.pool.Query(ctx, `SELECT args::text FROM pelton.job WHERE queue = 'nobody' ORDER BY id`)
+	must(t, err)
+	left, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	must(t, err)
+	if !slices.Equal(left, odd) {
+		t.Errorf("left are %q, want %q", left, odd)
 	}
 }

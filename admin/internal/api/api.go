@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
-	"sync"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -38,7 +38,7 @@ type Config struct {
 	Secrets   *secret.Client
 	Alerts    *alert.Store
 	Logger    *slog.Logger
-	Reads     look.Slots // bound what is read at once
+	Reads     *look.Slots // bound what is read at once
 }
 
 // server is the API of one process. Its methods are the handlers.

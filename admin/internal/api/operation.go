@@ -102,9 +102,10 @@ func add[I, O any](s *server, op operation, handler func(ctx context.Context, in
 func (s *server) reading(ctx context.Context) (_ context.Context, done func(), err error) {
 	waiting, cancel := context.WithTimeout(ctx, slotTime)
 	defer cancel()
-	leave, err := s.Reads.Take(waiting)
+	actor, _ := access.FromContext(ctx)
+	leave, err := s.Reads.Take(waiting, actor.User)
 	if err != nil {
-		p := newProblem("busy", "other requests read from the database already, as many as may at once; try again")
+		p := newProblem("busy", "other requests read from the database already, as many as may at once, in all or for one user; try again")
 		p.header("Retry-After", "1")
 		return nil, nil, p
 	}

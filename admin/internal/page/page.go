@@ -33,7 +33,7 @@ type Config struct {
 	Gauges    func() (Gauges, error) // the newest reading of what waits and runs
 
 	// Reads bound what is read at once.
-	Reads look.Slots
+	Reads *look.Slots
 
 	// Logger is told of what went wrong inside. Defaults to slog's default logger.
 	Logger *slog.Logger
@@ -48,7 +48,7 @@ type Page struct {
 	once   *once.Store  // of forms that are done once
 	parts  *http.ServeMux
 	hub    *hub
-	slots  look.Slots // of reads at once
+	slots  *look.Slots // of reads at once
 
 	uploads upload.Gate
 

@@ -218,11 +218,11 @@ func (p *Page) showFault(w http.ResponseWriter, r *http.Request, status int, tit
 // readTime is how long the database may take for what a page shows.
 const readTime = 3 * time.Second
 
-// read runs fn in a read-only transaction whose statements have a time limit. Only so many are read at a time.
+// read runs fn in a read-only transaction whose statements have a time limit. Only so many are read at a time, in all and for one user.
 func (p *Page) read(ctx context.Context, fn func(ctx context.Context, tx pgx.Tx) error) error {
 	ctx, cancel := p.limit(ctx)
 	defer cancel()
-	leave, err := p.slots.Take(ctx)
+	leave, err := p.slots.Take(ctx, actor(ctx).User)
 	if err != nil {
 		return err
 	}

@@ -17,9 +17,12 @@ const (
 	// pieceTime is how long a piece should take where the search has all the time it needs.
 	pieceTime = 100 * time.Millisecond
 	// briefly is below what time a search counts as brief: it reads shortLine tickets of the line at most to find jobs that are available, others longLine. Jobs
-	// of a longer line are found among all jobs.
+	// of a longer line are found among all jobs, which those that are wanted are mostly the newest of; but if they are wanted from the oldest on, by its tickets (searchLine).
 	briefly             = 100 * time.Millisecond
 	shortLine, longLine = 300, 10_000
+	// lineTime is what reading a line of lineBytes may take: a million tickets, or ten million jobs in tickets of a hundred. A search that has less time, or a line that has
+	// more bytes, is not read whole.
+	lineTime, lineBytes = 500 * time.Millisecond, 100 << 20
 )
 
 // pace is how fast a search goes on: in pieces that grow while they are quick, until its time is up.
@@ -62,9 +65,12 @@ func (s *Store) searchByID(ctx context.Context, db DB, filter JobFilter, page Jo
 		order, last = "DESC", "min"
 	}
 	if states := stateNames(filter.States); states != nil {
-		whole, err := s.searchesWhole(ctx, db, filter, page)
+		whole, byLine, err := s.searchesWhole(ctx, db, filter, page)
 		if err != nil {
 			return found, err
+		}
+		if byLine {
+			return s.searchLine(ctx, db, filter, page, low, high)
 		}
 		statement, args = "search_states", append(args, states, whole)
 	}
@@ -148,22 +154,69 @@ func after(id int64) int64 {
 	return id + 1
 }
 
-// searchesWhole tells whether jobs in the states asked for are looked for among all jobs, and not in the places that such jobs are in.
-func (s *Store) searchesWhole(ctx context.Context, db DB, filter JobFilter, page JobPage) (whole bool, err error) {
+// searchesWhole tells whether jobs in the states asked for are looked for among all jobs, and not in the places that such jobs are in; byLine: not even there, but by the
+// tickets of a long line.
+func (s *Store) searchesWhole(ctx context.Context, db DB, filter JobFilter, page JobPage) (whole, byLine bool, err error) {
 	switch available := slices.Contains(filter.States, rivertype.JobStateAvailable); {
 	case len(filter.IDs) > 0:
-		return true, nil
+		return true, false, nil
 	case !available:
-		return false, nil
+		return false, false, nil
 	case slices.Contains(filter.States, rivertype.JobStateCompleted):
-		return true, nil
+		return true, false, nil
 	}
 	tickets := longLine
 	if page.Within > 0 && page.Within < briefly {
 		tickets = shortLine
 	}
-	err = db.QueryRow(ctx, s.sql.Get("line_is_long"), pgx.QueryExecModeCacheDescribe, int64(tickets)).Scan(&whole)
-	return whole, err
+	var large bool
+	if err = db.QueryRow(ctx, s.sql.Get("line_is_long"), pgx.QueryExecModeCacheDescribe, int64(tickets), int64(lineBytes)).Scan(&whole, &large); err != nil {
+		return false, false, err
+	}
+	intime := page.Within == 0 || page.Within >= lineTime && !large
+	return whole, whole && len(filter.States) == 1 && !page.Descending && intime, nil
+}
+
+// searchLine finds jobs that are available, the oldest first, by the tickets of the line: low <= id < high. It reads the line whole for every largestPiece jobs
+// that stand in it.
+func (s *Store) searchLine(ctx context.Context, db DB, filter JobFilter, page JobPage, low, high int64) (found FoundIDs, err error) {
+	end := max(low, high-1)
+	text := strings.NewReplacer("{order}", "ASC", "{end}", "max").Replace(s.sql.Get("search_states"))
+	args, pace := append(searchArgs(filter), stateNames(filter.States), true), newPace(page)
+	for more := true; more; {
+		rows, err := db.Query(ctx, s.sql.Get("line_ids"), pgx.QueryExecModeCacheDescribe, low, high, largestPiece)
+		if err != nil {
+			return found, err
+		}
+		inLine, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+		if err != nil {
+			return found, err
+		}
+		more = len(inLine) > 0 // a job may stand in the line twice, so fewer than were asked for do not mean the end
+		for len(inLine) > 0 {
+			piece := inLine[:min(pace.rows, len(inLine))]
+			inLine = inLine[len(piece):]
+			low = after(piece[len(piece)-1])
+			pace.begin()
+			var ids []int64
+			args[1], args[2], args[11], args[12] = piece[0], low, piece, len(piece)
+			if err := db.QueryRow(ctx, text, args...).Scan(&ids, nil, nil); err != nil {
+				return found, err
+			}
+			if found.IDs = append(found.IDs, ids...); len(found.IDs) >= page.Limit {
+				found.IDs = found.IDs[:page.Limit]
+				found.Reached = found.IDs[page.Limit-1]
+				return found, nil
+			}
+			if _, over := pace.next(); over && low < high {
+				found.Reached = low - 1
+				found.Stopped = &Position{ID: found.Reached}
+				return found, nil
+			}
+		}
+	}
+	found.Reached, found.Ended = end, true
+	return found, nil
 }
 
 // searchArgs are the arguments of search_jobs; those of the piece are put in for each.

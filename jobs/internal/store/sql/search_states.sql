@@ -1,6 +1,6 @@
 -- search_jobs of jobs in one of the states $13, as list_jobs_by_time tells them. It looks at the jobs in the places that such jobs are in: the first $12 of each
 -- place, and of these the first $12. Places: ended runs, those that ended badly by an index of their own; cancels that wait in the line; job_scheduled
--- and job_parked by their keys; and job_lease and job_ready, read whole. If $14, it looks at all jobs instead: the line is too long for that, or ids are given.
+-- and job_parked by their keys; and job_lease and job_ready, read whole. If $14, it looks at all jobs instead, since the line is too long for that, or at the ids $11, if they are given.
 -- Then by primary keys, one job after the other. Locks nothing.
 SELECT coalesce(array_agg(l.id ORDER BY l.id {order}) FILTER (WHERE CASE
         WHEN j.id IS NULL THEN NULL
@@ -13,8 +13,9 @@ SELECT coalesce(array_agg(l.id ORDER BY l.id {order}) FILTER (WHERE CASE
     {end}(l.id), count(*)
 FROM (
     SELECT w.id FROM (
-        (SELECT j.id FROM pelton.job j WHERE $14::boolean AND j.id >= $1::bigint AND j.id < $2::bigint
-            AND ($11::bigint[] IS NULL OR j.id = ANY ((SELECT $11)::bigint[])) ORDER BY j.id {order} LIMIT $12)
+        (SELECT j.id FROM pelton.job j WHERE $14::boolean AND $11::bigint[] IS NULL AND j.id >= $1::bigint AND j.id < $2::bigint ORDER BY j.id {order} LIMIT $12)
+        UNION
+        (SELECT DISTINCT u.id FROM unnest($11::bigint[]) AS u(id) WHERE u.id >= $1::bigint AND u.id < $2::bigint ORDER BY u.id {order} LIMIT $12)
         UNION
         (SELECT DISTINCT a.job_id FROM pelton.job_attempt a
             WHERE NOT $14::boolean AND 'completed' = ANY ($13::text[]) AND a.job_id >= $1::bigint AND a.job_id < $2::bigint ORDER BY a.job_id {order} LIMIT $12)
