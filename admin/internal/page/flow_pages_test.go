@@ -449,16 +449,16 @@ func TestActionsOnARun(t *testing.T) {
 	v.Want(200, where+"/nodes/1", "b is broken", "B looks for the Needle", "discarded", "Parameters", "Mark as succeeded", "&lt;script&gt;")
 	v.Want(404, where+"/nodes/9")
 	v.Want(404, where+"/nodes/1/log?job=1&run=1")
-	found := v.Want(200, where+"/logs?q=needle", "B looks for the <mark>Needle</mark>", "these are all", where+"/nodes/1/log?job=")
+	found := v.Want(200, where+"/logs?q=needle", "B looks for the <mark>Needle</mark>", "node 2 of 3, b", "which is all there is", where+"/nodes/1/log?job=")
 	if strings.Contains(found.Body, "<script>alert") {
 		t.Error("a log is not escaped")
 	}
-	s := strings.Repeat("many\n", 300)
+	s := strings.Repeat("many\n", 2100)
 	h.Exec("INSERT INTO pelton.job_log (job_id, run, pos, stream, data) SELECT job_id, 2, 0, 'o', $1 FROM pelton.flow_node WHERE run_id = $2 AND no = 1", []byte(s), run)
-	v.Want(200, where+"/logs?q=MANY", "100 further lines")
+	v.Want(200, where+"/logs?q=MANY", "2,000</span> found", "100 lines more")
 	v.Want(200, where+"/logs?q=nowhere", "Nothing found.")
 	log := between(found.Body, `<p><a href="`, `"`)
-	v.Want(200, strings.ReplaceAll(log, "&amp;", "&"), "1 lines with")
+	v.Want(200, strings.ReplaceAll(log, "&amp;", "&"), "<mark>Needle</mark>")
 	v.Want(200, where+"/gantt?order=longest", where+"/nodes/0", "fill-bad")
 	failing = false
 	v.WantPost(303, where+"/retry", nil, "goes on")
