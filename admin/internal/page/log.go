@@ -341,7 +341,7 @@ func (p *Page) showChosenLog(w http.ResponseWriter, r *http.Request, c logChoice
 			if v.Finds.Before > 0 {
 				v.Finds.Pager.First = v.address("", "q", v.Finds.Query)
 			}
-			return p.searchLog(ctx, tx, &v, logPlace{after, seen}, time.Now().Add(searchTime(query)))
+			return p.searchLog(ctx, tx, &v, logPlace{after, seen}, searchTime(query))
 		case query.Has("after") || !jump.IsZero():
 			v.logView, err = p.logPart(ctx, tx, c, joblog.Options{After: after}, logBytes)
 			v.Before = after > 0

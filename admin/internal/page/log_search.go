@@ -90,7 +90,8 @@ type logPlace struct {
 }
 
 // searchLog looks for lines that hold a text until a page is full, there are no more, or the time is up.
-func (p *Page) searchLog(ctx context.Context, tx pgx.Tx, v *logPage, from logPlace, until time.Time) error {
+func (p *Page) searchLog(ctx context.Context, tx pgx.Tx, v *logPage, from logPlace, within time.Duration) error {
+	until := time.Now().Add(within)
 	s := newLineSearch(&v.Finds, v.Charset, from.Seen, func(line logLine) {
 		v.Matches = append(v.Matches, logMatch{line, v.address("", "after", strconv.FormatInt(line.From-1, 10))})
 	})

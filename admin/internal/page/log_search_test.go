@@ -2,14 +2,43 @@ package page_test
 
 import (
 	"fmt"
+	"html"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/peltonq/pelton/admin/internal/page"
+	"github.com/peltonq/pelton/admin/internal/page/pagetest"
 	"github.com/peltonq/pelton/jobs/joblog"
 )
+
+// searched follows a search whose time was up, as it is on a busy machine, and returns its last answer with what all of them show.
+func searched(t *testing.T, v *pagetest.Visitor, path string) pagetest.Answer {
+	t.Helper()
+	all := ""
+	for {
+		a := v.Want(200, path)
+		all += a.Body
+		link := regexp.MustCompile(`href="([^"]*)">Search further`).FindStringSubmatch(a.Body)
+		if link == nil {
+			a.Body = all
+			return a
+		}
+		path = html.UnescapeString(link[1])
+	}
+}
+
+// shows tells what is missing on a page.
+func shows(t *testing.T, a pagetest.Answer, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(a.Body, text) {
+			t.Errorf("%q is not in it: %s", text, a.Body)
+		}
+	}
+}
 
 // Wherever a search stops and goes on, it finds each line once, as one that does not stop; and it reads little twice.
 func TestLogSearchInPieces(t *testing.T) {

@@ -70,8 +70,12 @@ func (p *Page) showRunLogs(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if data.Finds.Query != "" {
-		search := &runSearch{page: data, at: place, until: time.Now().Add(searchTime(query))}
-		if err := p.read(r.Context(), func(ctx context.Context, tx pgx.Tx) error { return p.searchRun(ctx, tx, search) }); err != nil {
+		search := &runSearch{page: data, at: place}
+		err := p.read(r.Context(), func(ctx context.Context, tx pgx.Tx) error {
+			search.until = time.Now().Add(searchTime(query))
+			return p.searchRun(ctx, tx, search)
+		})
+		if err != nil {
 			return err
 		}
 		if place != (runPlace{}) {
