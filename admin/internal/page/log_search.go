@@ -225,7 +225,7 @@ func (s *lineSearch) lines(text []byte, from int64, at time.Time) {
 	if bytes.IndexByte(text, '\x1b') >= 0 {
 		text = colours.ReplaceAll(text, nil)
 	}
-	s.lower = lowered(s.lower[:0], text)
+	s.lower = lowered(s.lower, text)
 	for next := 0; next < len(text); {
 		place := bytes.Index(s.lower[next:], s.wanted)
 		if place < 0 {
@@ -248,27 +248,25 @@ func (s *lineSearch) lines(text []byte, from int64, at time.Time) {
 	}
 }
 
-// lowered appends data with small letters to a buffer. All places are kept: a letter whose small one has another length stays as it is.
-func lowered(to, data []byte) []byte {
-	for i := 0; i < len(data); {
-		c := data[i]
+// lowered is data with small letters, in a buffer that may be used for it. All places are kept: a letter whose small one has another length stays as it is.
+func lowered(buffer, data []byte) []byte {
+	lower := append(buffer[:0], data...)
+	for i := 0; i < len(lower); {
+		c := lower[i]
 		if c < utf8.RuneSelf {
 			if 'A' <= c && c <= 'Z' {
-				c += 'a' - 'A'
+				lower[i] = c + 'a' - 'A'
 			}
-			to = append(to, c)
 			i++
 			continue
 		}
-		r, size := utf8.DecodeRune(data[i:])
+		r, size := utf8.DecodeRune(lower[i:])
 		if small := unicode.ToLower(r); utf8.RuneLen(small) == size {
-			to = utf8.AppendRune(to, small)
-		} else {
-			to = append(to, data[i:i+size]...)
+			utf8.EncodeRune(lower[i:], small)
 		}
 		i += size
 	}
-	return to
+	return lower
 }
 
 func valid(text []byte) string { return strings.ToValidUTF8(string(text), "\uFFFD") }
