@@ -248,9 +248,9 @@ func (s *lineSearch) lines(text []byte, from int64, at time.Time) {
 	}
 }
 
-// lowered is data with small letters, in a buffer that may be used for it. All places are kept: a letter whose small one has another length stays as it is.
-func lowered(buffer, data []byte) []byte {
-	lower := append(buffer[:0], data...)
+// lowered is data with small letters, in lower's memory if that is enough. All places are kept: a letter whose small one has another length stays as it is.
+func lowered(lower, data []byte) []byte {
+	lower = append(lower[:0], data...)
 	for i := 0; i < len(lower); {
 		c := lower[i]
 		if c < utf8.RuneSelf {
