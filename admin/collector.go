@@ -45,7 +45,7 @@ const (
 type collector struct {
 	pool     *pgxpool.Pool
 	sql      *sqlfile.Set
-	keeper   *schema.Keeper // reads partitions; nil if the pool is too small for one
+	schema   string
 	log      *slog.Logger
 	timeout  time.Duration
 	queues   *names
@@ -73,11 +73,10 @@ type part struct {
 
 func newCollector(pool *pgxpool.Pool, config MetricsConfig) *collector {
 	c := &collector{
-		pool: pool, sql: sqlfile.Load(files, "sql", config.Schema), log: config.Logger, timeout: config.Timeout,
+		pool: pool, sql: sqlfile.Load(files, "sql", config.Schema), log: config.Logger, timeout: config.Timeout, schema: config.Schema,
 		queues: newNames(maxQueues), statuses: newNames(maxStatuses), owners: newNames(maxOwners),
 		reports: floor.NewTracker(config.Schema, floor.Reports, nil), dues: floor.NewTracker(config.Schema, floor.Schedules, nil),
 	}
-	c.keeper, _ = schema.NewKeeper(pool, config.Schema, schema.KeeperConfig{}) // the name was checked; a small pool goes without
 	c.parts = []*part{
 		{what: "the queue", keep: config.Keep, read: c.readQueue},
 		{what: "flows and schedules", keep: config.Keep, read: c.readHeads},
@@ -238,10 +237,10 @@ func (c *collector) readQueue(ctx context.Context, to readings) error {
 		}
 		return c.readRunning(ctx, tx, to)
 	})
-	if err != nil || c.keeper == nil {
+	if err != nil {
 		return err
 	}
-	ahead, err := c.keeper.Ahead(ctx)
+	ahead, err := schema.ReadAhead(ctx, c.pool, c.schema)
 	if err != nil {
 		return err
 	}

@@ -293,9 +293,11 @@ type panel struct {
 	Title, Type string
 	Datasource  struct{ Type, UID string }
 	GridPos     struct{ H, W, X, Y int }
-	FieldConfig struct{ Defaults struct{ Unit string } }
-	Targets     []struct{ Expr, LegendFormat, RefID string }
-	Panels      []panel
+	FieldConfig struct {
+		Defaults struct{ Unit, NoValue string }
+	}
+	Targets []struct{ Expr, LegendFormat, RefID string }
+	Panels  []panel
 }
 
 type dashboard struct {
@@ -429,4 +431,67 @@ func TestDashboardIsPromQL(t *testing.T) {
 		t.Fatal(err)
 	}
 	promtool(t, "deploy", "check", "rules", "--lint=none", path)
+}
+
+// The panels of faults show 0 where all is well and the fault where there is one, and say that it is not known where it is not.
+func TestDashboardTellsZeroFromUnknown(t *testing.T) {
+	t.Parallel()
+	type sample struct {
+		Labels string  `yaml:"labels"`
+		Value  float64 `yaml:"value"`
+	}
+	type question struct {
+		Expr     string   `yaml:"expr"`
+		EvalTime string   `yaml:"eval_time"`
+		Samples  []sample `yaml:"exp_samples"`
+	}
+	type series struct {
+		Series string `yaml:"series"`
+		Values string `yaml:"values"`
+	}
+	type test struct {
+		Interval  string     `yaml:"interval"`
+		Series    []series   `yaml:"input_series"`
+		Questions []question `yaml:"promql_expr_test"`
+	}
+	exprs := map[string]string{}
+	for _, p := range readDashboard(t).Panels {
+		if p.Title == "Must be 0" || p.Title == "Failing runs" {
+			exprs[p.Title] = strings.NewReplacer("$__rate_interval", "5m", "$queue", ".*").Replace(p.Targets[0].Expr)
+			if p.FieldConfig.Defaults.NoValue != "not known" {
+				t.Errorf("panel %s says %q where nothing is known", p.Title, p.FieldConfig.Defaults.NoValue)
+			}
+		}
+	}
+	up, down, lost, none := series{"pelton_up", "1x9"}, series{"pelton_up", "0x9"}, series{"pelton_jobs_lost", "2x9"}, series{"pelton_jobs_lost", "0x9"}
+	below := series{`pelton_rows_below_mark_total{table="job_ready"}`, "0x9"}
+	done, failed := series{`pelton_runs_finished_total{queue="q",outcome="completed"}`, "0+3x9"}, series{`pelton_runs_finished_total{queue="q",outcome="errored"}`, "0+1x9"}
+	idle := series{`pelton_runs_finished_total{queue="q",outcome="completed"}`, "7x9"}
+	var tests []test
+	for _, c := range []struct {
+		panel string
+		given []series
+		want  []sample
+	}{
+		{"Must be 0", []series{up, none, below}, []sample{{"{}", 0}}},
+		{"Must be 0", []series{up, lost, below}, []sample{{"{}", 2}}},
+		{"Must be 0", []series{up, below}, nil}, // lost jobs are not counted yet
+		{"Must be 0", []series{down, below}, []sample{{"{}", 1}}},
+		{"Must be 0", nil, nil},
+		{"Failing runs", []series{done, failed}, []sample{{"{}", .25}}},
+		{"Failing runs", []series{done}, []sample{{"{}", 0}}},
+		{"Failing runs", []series{idle}, nil},
+		{"Failing runs", nil, nil},
+	} {
+		tests = append(tests, test{"1m", c.given, []question{{exprs[c.panel], "9m", c.want}}})
+	}
+	text, err := yaml.Marshal(map[string]any{"evaluation_interval": "1m", "rule_files": []string{}, "tests": tests})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "tests.yml")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, "deploy", "test", "rules", path)
 }

@@ -78,6 +78,7 @@ type Metrics struct {
 	schedules *scheduleMetrics
 	duties    duties
 	lost      *lost
+	pools     *poolStats
 }
 
 // runKey are the labels of an ended run.
@@ -103,9 +104,9 @@ func NewMetrics(pool *pgxpool.Pool, config MetricsConfig) (*Metrics, error) {
 	if err := schema.CheckName(config.Schema); err != nil {
 		return nil, err
 	}
-	m := &Metrics{registry: prometheus.NewRegistry(), labels: newPairs(), keep: config.Keep, lost: newLost(pool, config), duties: duties{steps: map[string]dutyStep{}}}
+	m := &Metrics{registry: prometheus.NewRegistry(), labels: newPairs(), keep: config.Keep, lost: newLost(pool, config), duties: duties{steps: map[string]dutyStep{}}, pools: &poolStats{pools: map[string]*pgxpool.Pool{queuePool: pool}}}
 	c := newCollector(pool, config)
-	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), c, m.lost, &m.duties, poolStats{pool})
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), c, m.lost, &m.duties, m.pools)
 	m.database = c
 	m.registerObserved()
 	m.registerHeard()

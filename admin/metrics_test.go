@@ -77,12 +77,12 @@ var series = map[string]string{
 	"pelton_schedule_fire_duration_seconds": "",
 	"pelton_schedule_tick_delay_seconds":    "",
 	"pelton_schedule_tick_to_start_seconds": "",
-	"pelton_pool_connections":               "state",
-	"pelton_pool_connections_max":           "",
-	"pelton_pool_acquires_total":            "",
-	"pelton_pool_acquires_waited_total":     "",
-	"pelton_pool_acquires_cancelled_total":  "",
-	"pelton_pool_wait_seconds_total":        "",
+	"pelton_pool_connections":               "pool,state",
+	"pelton_pool_connections_max":           "pool",
+	"pelton_pool_acquires_total":            "pool",
+	"pelton_pool_acquires_waited_total":     "pool",
+	"pelton_pool_acquires_cancelled_total":  "pool",
+	"pelton_pool_wait_seconds_total":        "pool",
 }
 
 // families are the metrics of one scrape by name.
@@ -247,9 +247,14 @@ func TestMetricsOfAQueueAtWork(t *testing.T) {
 	if left, ok := all.value("pelton_partitions_left_seconds", "job_log"); !ok || left < 29*86400 {
 		t.Errorf("partitions are left for %v s", left)
 	}
-	for _, name := range []string{"pelton_database_size_bytes", "pelton_pool_connections_max", "pelton_pool_acquires_total", "pelton_hints_listening"} {
+	for _, name := range []string{"pelton_database_size_bytes", "pelton_hints_listening"} {
 		if value, _ := all.value(name); value <= 0 {
 			t.Errorf("%s is %v", name, value)
+		}
+	}
+	for _, name := range []string{"pelton_pool_connections_max", "pelton_pool_acquires_total"} {
+		if value, _ := all.value(name, "queue"); value <= 0 {
+			t.Errorf("%s of the queue's pool is %v", name, value)
 		}
 	}
 }

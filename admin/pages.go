@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -20,6 +21,8 @@ import (
 const (
 	// readyTimeout is how long /readyz waits for the database.
 	readyTimeout = 2 * time.Second
+	// readyKeep is how long its answer serves further requests.
+	readyKeep = time.Second
 	// scrapesAtOnce bounds the requests for /metrics under way; further ones get 503.
 	scrapesAtOnce = 10
 )
@@ -101,12 +104,36 @@ func (s *Server) notReady(ctx context.Context) string {
 	if reason := s.state.Load(); reason != nil {
 		return *reason
 	}
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	if err := schema.Check(ctx, s.config.Pool, s.schemaName()); err != nil {
-		return err.Error()
+	if why := s.databaseFault(ctx); why != "" {
+		return why
 	}
 	return s.config.Metrics.duties.stuck(time.Now())
+}
+
+// asked is what the database said when it was last asked for readiness.
+type asked struct {
+	mu    sync.Mutex // held while asking: who comes meanwhile gets the same answer
+	until time.Time  // how long it serves
+	why   string
+}
+
+// databaseFault is why the database is of no use now; empty: it is. It is asked by one request at a time, for at most readyTimeout, and the answer
+// serves all that come within readyKeep of it. Who asks may be gone before the answer is there; others wait for it too.
+func (s *Server) databaseFault(ctx context.Context) string {
+	a := &s.asked
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if time.Now().Before(a.until) {
+		return a.why
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
+	defer cancel()
+	a.why = ""
+	if err := schema.Check(ctx, s.config.Pool, s.schemaName()); err != nil {
+		a.why = err.Error()
+	}
+	a.until = time.Now().Add(readyKeep)
+	return a.why
 }
 
 func (s *Server) schemaName() string {

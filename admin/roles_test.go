@@ -289,7 +289,7 @@ func (e *estate) renew(what string, g *target) {
 	}
 	_, err := e.Schedules.Put(e.t.Context(), s)
 	e.check(err)
-	if list, err := e.Schedules.Backfills(e.t.Context(), g.schedule, 1); err != nil || len(list) > 0 && list[0].Status == periodic.BackfillRunning {
+	if list, err := e.Schedules.Backfills(e.t.Context(), periodic.BackfillListParams{Schedule: g.schedule, Limit: 1}); err != nil || len(list) > 0 && list[0].Status == periodic.BackfillRunning {
 		e.check(err)
 		g.backfill = list[0].ID
 		return

@@ -32,7 +32,7 @@ type Config struct {
 	Pool *pgxpool.Pool
 
 	// Pages is what the page and the API use; best a small pool of their own, on which Access and the clients are too, so that whoever asks much
-	// takes no connection from the queue. Defaults to Pool.
+	// takes no connection from the queue. Metrics shows it as the pool "pages". Defaults to Pool.
 	Pages *pgxpool.Pool
 
 	// Metrics are what /metrics shows. The server starts and stops them.
@@ -87,6 +87,7 @@ type Server struct {
 	page   *page.Page             // nil: no access
 	api    *api.API               // beside page
 	state  atomic.Pointer[string] // why it is not ready, of the process itself; nil: it is
+	asked  asked                  // what the database said last
 	failed chan error
 
 	mu     sync.Mutex
@@ -116,6 +117,9 @@ func NewServer(config Config) (*Server, error) {
 	}
 	s := &Server{config: config, alerts: alerts, failed: make(chan error, 1)}
 	s.SetNotReady("the client has not started")
+	if config.Pages != config.Pool {
+		config.Metrics.pools.watch(pagesPool, config.Pages)
+	}
 	_, err = s.newGuard(false) // is the configuration right?
 	return s, err
 }

@@ -8,9 +8,12 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/peltonq/pelton/admin"
@@ -243,4 +246,68 @@ func TestReadyWhileDutiesFail(t *testing.T) {
 	metrics.DutyStepped("keeper", time.Minute, nil)
 	wantPage(t, s, "/readyz", http.StatusOK, "ok")
 	wantPage(t, s, "/metrics", http.StatusOK, `pelton_duty_failing{duty="keeper"} 0`)
+}
+
+// versionReads counts how often the version of the schema is asked for.
+type versionReads struct{ count atomic.Int64 }
+
+func (v *versionReads) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	if strings.HasPrefix(data.SQL, "SELECT version, dirty FROM") {
+		v.count.Add(1)
+	}
+	return ctx
+}
+
+func (v *versionReads) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// However many ask whether it is ready, the database is asked by one of them, and the others get its answer, also when the one is gone.
+func TestReadyAsksOnceForMany(t *testing.T) {
+	t.Parallel()
+	reads := &versionReads{}
+	pool := pgtest.Pool(t, schematest.DSN(t), func(c *pgxpool.Config) { c.MaxConns, c.ConnConfig.Tracer = 1, reads })
+	s := startServer(t, pool, admin.Config{})
+	s.SetReady()
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if why := s.AskDatabase(gone, time.Hour); why != "" {
+		t.Errorf("who is gone got %q", why)
+	}
+	if n := reads.count.Load(); n != 1 {
+		t.Fatalf("the first one asked %d times", n)
+	}
+	var asking sync.WaitGroup
+	for range 20 {
+		asking.Go(func() {
+			if status, body := get(t, s, "/readyz"); status != http.StatusOK {
+				t.Errorf("GET /readyz: %d %s", status, body)
+			}
+		})
+	}
+	asking.Wait()
+	if n := reads.count.Load(); n != 1 {
+		t.Errorf("twenty more asked %d times", n-1)
+	}
+	s.AskDatabase(t.Context(), -time.Hour)
+	wantPage(t, s, "/readyz", http.StatusOK, "ok")
+	if n := reads.count.Load(); n < 2 {
+		t.Error("an old answer still serves")
+	}
+}
+
+// The pool of the page and the API is shown beside the queue's.
+func TestMetricsOfBothPools(t *testing.T) {
+	t.Parallel()
+	dsn := schematest.DSN(t)
+	size := func(n int32) *pgxpool.Pool { return pgtest.Pool(t, dsn, func(c *pgxpool.Config) { c.MaxConns = n }) }
+	s := startServer(t, size(3), admin.Config{Pages: size(5)})
+	for _, says := range []string{
+		`pelton_pool_connections_max{pool="queue"} 3`, `pelton_pool_connections_max{pool="pages"} 5`, `pelton_pool_connections{pool="pages",state="acquired"} 0`,
+		`pelton_pool_wait_seconds_total{pool="pages"} 0`,
+	} {
+		wantPage(t, s, "/metrics", http.StatusOK, says)
+	}
+	one := startServer(t, size(3), admin.Config{})
+	if _, body := get(t, one, "/metrics"); strings.Contains(body, `pool="pages"`) {
+		t.Error("a server whose page has no pool of its own shows one")
+	}
 }

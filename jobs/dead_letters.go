@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -88,6 +89,27 @@ func (c *Client) DeadGet(ctx context.Context, id int64) (*DeadLetter, error) {
 		return nil, fmt.Errorf("dead letter %d: %w", id, rivertype.ErrNotFound)
 	}
 	return letters[0], nil
+}
+
+// RedrivenAs lists the jobs that redrives made of a job's dead letters, the newest first, at most 10. It is known for as long as the audit is kept.
+func (c *Client) RedrivenAs(ctx context.Context, id int64) ([]int64, error) {
+	return c.store.RedrivenAs(ctx, c.pool, id)
+}
+
+// RedrivenAsTx is RedrivenAs as seen in the caller's transaction.
+func (c *Client) RedrivenAsTx(ctx context.Context, tx pgx.Tx, id int64) ([]int64, error) {
+	return c.store.RedrivenAs(ctx, tx, id)
+}
+
+// RedrivenFrom is the job whose dead letter a job was made of by a redrive, as its metadata say; 0: it was not.
+func RedrivenFrom(job *rivertype.JobRow) int64 {
+	var from struct {
+		ID int64 `json:"redriven_from"`
+	}
+	if err := json.Unmarshal(job.Metadata, &from); err != nil {
+		return 0 // somebody else's word
+	}
+	return from.ID
 }
 
 // DeadRedrive makes a new job of a dead letter and removes the letter. The new job starts with no attempts and with

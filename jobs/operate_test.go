@@ -3,6 +3,7 @@ package jobs_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -351,6 +352,12 @@ func TestDeadLetterVerbs(t *testing.T) {
 	waitState(t, client, made.ID, rivertype.JobStateDiscarded)
 	if err := client.DeadDiscard(ctx, first); !errors.Is(err, rivertype.ErrNotFound) {
 		t.Errorf("discard of a redriven letter: %v", err)
+	}
+	if ids, err := client.RedrivenAs(ctx, first); err != nil || !slices.Equal(ids, []int64{made.ID}) {
+		t.Errorf("made of the letter: %v, %v", ids, err)
+	}
+	if from := jobs.RedrivenFrom(made); from != first {
+		t.Errorf("made of the letter of job %d", from)
 	}
 	if letters, err := client.DeadList(ctx, nil); err != nil || len(letters) != 2 || letters[0].JobID != made.ID {
 		t.Errorf("%v, %v", letters, err)

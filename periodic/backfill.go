@@ -166,18 +166,26 @@ func (s *subject) countTicks(from, to time.Time) (n int, err error) {
 	return n, nil
 }
 
-// Backfills lists backfills of a schedule, or of all if name is empty, the newest first.
-func (c *Client) Backfills(ctx context.Context, name string, limit int) ([]Backfill, error) {
-	if name != "" {
-		if _, err := c.Get(ctx, name); err != nil {
+// BackfillListParams say which backfills to list. Zero fields ask for nothing.
+type BackfillListParams struct {
+	Schedule string // of this one
+	Before   int64  // continue a list: the number of its last backfill
+	Limit    int    // 1 to 10,000; defaults to 100
+}
+
+// Backfills lists backfills, the newest first. A page that has Limit of them may have another behind it, Before the last one's number. ErrNotFound: there is no such
+// schedule.
+func (c *Client) Backfills(ctx context.Context, p BackfillListParams) ([]Backfill, error) {
+	if p.Schedule != "" {
+		if _, err := c.Get(ctx, p.Schedule); err != nil {
 			return nil, err
 		}
 	}
-	limit, err := checkLimit(limit)
+	limit, err := checkLimit(p.Limit)
 	if err != nil {
 		return nil, fmt.Errorf("list backfills: %w", err)
 	}
-	rows, err := c.store.Backfills(ctx, c.store.Pool, name, 0, limit)
+	rows, err := c.store.Backfills(ctx, c.store.Pool, p.Schedule, 0, p.Before, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list backfills: %w", err)
 	}
@@ -197,7 +205,7 @@ func (c *Client) backfillByID(ctx context.Context, db store.DB, id int64) (*Back
 	var rows []store.BackfillRow
 	if id > 0 { // 0 would be any
 		var err error
-		if rows, err = c.store.Backfills(ctx, db, "", id, 1); err != nil {
+		if rows, err = c.store.Backfills(ctx, db, "", id, 0, 1); err != nil {
 			return nil, fmt.Errorf("backfill %d: %w", id, err)
 		}
 	}

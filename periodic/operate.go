@@ -428,7 +428,7 @@ func (v *verb) delete(ctx context.Context, name string) (*Deleted, error) {
 		v.after.add(&t, t.At)
 	}
 	deleted := &Deleted{Entry: *entry}
-	backfills, err := v.c.store.Backfills(ctx, v.tx, name, 0, maxLimit)
+	backfills, err := v.c.store.Backfills(ctx, v.tx, name, 0, 0, maxLimit)
 	if err != nil {
 		return nil, fmt.Errorf("delete schedule %q: %w", name, err)
 	}

@@ -145,8 +145,19 @@ func (k *Keeper) owner(ctx context.Context) (string, error) {
 }
 
 // Ahead says how far the partitions of each table are made ahead.
-func (k *Keeper) Ahead(ctx context.Context) ([]Ahead, error) {
-	all, now, err := k.list(ctx, false)
+func (k *Keeper) Ahead(ctx context.Context) ([]Ahead, error) { return readAhead(ctx, k.pool, k.sql) }
+
+// ReadAhead is Keeper.Ahead on a pool, a connection or a transaction, for the schema of a name. Who holds a connection gives that: to take a second one
+// from the same pool may be to wait for oneself.
+func ReadAhead(ctx context.Context, db sqlfile.DB, name string) ([]Ahead, error) {
+	if err := CheckName(name); err != nil {
+		return nil, err
+	}
+	return readAhead(ctx, db, sqlfile.Load(files, "sql", name))
+}
+
+func readAhead(ctx context.Context, db sqlfile.DB, sql *sqlfile.Set) ([]Ahead, error) {
+	all, now, err := listPartitions(ctx, db, sql, false)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/peltonq/pelton/internal/sqlfile"
 )
 
 // The partitioned tables.
@@ -89,9 +91,13 @@ func (k *Keeper) Retention(table string) time.Duration {
 
 // list also returns the database's time, in which the states are told.
 func (k *Keeper) list(ctx context.Context, sizes bool) ([]Partition, time.Time, error) {
+	return listPartitions(ctx, k.pool, k.sql, sizes)
+}
+
+func listPartitions(ctx context.Context, db sqlfile.DB, sql *sqlfile.Set, sizes bool) ([]Partition, time.Time, error) {
 	var all []Partition
 	var now time.Time
-	rows, err := k.pool.Query(ctx, k.sql.Get("partitions"), sizes)
+	rows, err := db.Query(ctx, sql.Get("partitions"), sizes)
 	if err != nil {
 		return nil, now, fmt.Errorf("list partitions: %w", err)
 	}

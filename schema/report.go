@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/peltonq/pelton/internal/quantity"
 )
 
 // Report says what one pass of maintenance did.
@@ -33,9 +35,9 @@ func (p Postponed) String() string {
 		who = append(who, b.String())
 	}
 	if len(who) == 0 {
-		return fmt.Sprintf("%s: no lock in %d tries", p.Step, p.Tries)
+		return fmt.Sprintf("%s: no lock in %s", p.Step, quantity.Of(p.Tries, "try", "tries"))
 	}
-	return fmt.Sprintf("%s: no lock in %d tries, held by %s", p.Step, p.Tries, strings.Join(who, "; "))
+	return fmt.Sprintf("%s: no lock in %s, held by %s", p.Step, quantity.Of(p.Tries, "try", "tries"), strings.Join(who, "; "))
 }
 
 // Blocker is a database session that holds a lock maintenance wants.

@@ -130,7 +130,7 @@ func TestOIDCRefuses(t *testing.T) {
 	s.want(s.travel(s.browser(), "/"), 503, "could not be used")
 	p.forge, p.refuse = false, "access_denied"
 	s.want(s.travel(s.browser(), "/"), 403, "access_denied")
-	users, err := s.store.UserList(t.Context())
+	users, err := s.store.UserList(t.Context(), access.UserListParams{})
 	if err != nil || len(users) != 2 {
 		t.Errorf("users: %+v, %v", users, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -128,7 +129,7 @@ func TestUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	known("two admins", access.Known{Anyone: true, Admin: true, AdminByOIDC: true})
-	list, err := s.UserList(t.Context())
+	list, err := s.UserList(t.Context(), access.UserListParams{})
 	if err != nil || len(list) != 2 || list[0].Name != "Alice" || list[0].Roles[0].Role != access.Admin || list[1].Name != "bob" {
 		t.Errorf("list: %+v, %v", list, err)
 	}
@@ -483,7 +484,7 @@ func TestTokens(t *testing.T) {
 	}
 	used := func() *time.Time {
 		t.Helper()
-		list, err := s.TokenList(t.Context(), "alice")
+		list, err := s.TokenList(t.Context(), access.TokenListParams{User: "alice"})
 		if err != nil || len(list) != 1 {
 			t.Fatalf("tokens: %+v, %v", list, err)
 		}
@@ -521,7 +522,7 @@ func TestTokens(t *testing.T) {
 	}
 	mustExec(t, pool, `UPDATE pelton.access_token SET expires_at = now()`)
 	refused("expired", secret)
-	if list, err := s.TokenList(t.Context(), ""); err != nil || !list[0].Expired {
+	if list, err := s.TokenList(t.Context(), access.TokenListParams{}); err != nil || !list[0].Expired {
 		t.Errorf("tokens: %+v, %v", list, err)
 	}
 	mustExec(t, pool, `UPDATE pelton.access_token SET expires_at = now() + interval '1 h'`)
@@ -593,8 +594,11 @@ func TestQueryModes(t *testing.T) {
 				t.Errorf("token: %+v, %v", a, err)
 			}
 			for what, list := range map[string]func() (int, error){
-				"users":    func() (int, error) { l, err := s.UserList(t.Context()); return len(l), err },
-				"tokens":   func() (int, error) { l, err := s.TokenList(t.Context(), ""); return 1 + len(l), err },
+				"users": func() (int, error) { l, err := s.UserList(t.Context(), access.UserListParams{}); return len(l), err },
+				"tokens": func() (int, error) {
+					l, err := s.TokenList(t.Context(), access.TokenListParams{})
+					return 1 + len(l), err
+				},
 				"sessions": func() (int, error) { l, err := s.SessionList(t.Context(), "alice"); return 1 + len(l), err },
 			} {
 				if n, err := list(); n != 2 || err != nil {
@@ -611,5 +615,61 @@ func TestQueryModes(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// Lists of users and tokens are read by the page: no more than is asked for, by an index in the order of the list, and the pages together are the list.
+func TestListsByThePage(t *testing.T) {
+	t.Parallel()
+	s, pool := newStore(t)
+	mustExec(t, pool, `INSERT INTO pelton.access_user (name) SELECT CASE n % 2 WHEN 0 THEN 'User-' ELSE 'user-' END || n FROM generate_series(1, 2000) n`)
+	mustExec(t, pool, `INSERT INTO pelton.access_token (user_id, expires_at, name, project, role, hash)
+		SELECT id, now() + CASE id % 3 WHEN 0 THEN interval '-1 day' ELSE '1 day' END, 'ci', '*', 'viewer', sha256(name::bytea) FROM pelton.access_user`)
+	var names, again []string
+	for p := (access.UserListParams{Limit: 300}); ; {
+		users, err := s.UserList(t.Context(), p)
+		if err != nil || len(users) > p.Limit {
+			t.Fatalf("%d users after %q: %v", len(users), p.After, err)
+		}
+		if len(users) == 0 {
+			break
+		}
+		for _, u := range users {
+			names = append(names, strings.ToLower(u.Name))
+		}
+		p.After = users[len(users)-1].Name
+	}
+	all, err := s.UserList(t.Context(), access.UserListParams{})
+	for _, u := range all {
+		again = append(again, strings.ToLower(u.Name))
+	}
+	if err != nil || len(names) != 2000 || !slices.IsSorted(names) || !slices.Equal(names, again) {
+		t.Errorf("%d users by pages, %d at once, %v", len(names), len(again), err)
+	}
+	if found, err := s.UserList(t.Context(), access.UserListParams{Find: "ER-19", Limit: 3}); err != nil || len(found) != 3 || found[0].Name != "user-19" || found[1].Name != "User-190" {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	last, n := int64(math.MaxInt64), 0
+	for p := (access.TokenListParams{Holds: true, Limit: 300}); ; p.Before = last {
+		tokens, err := s.TokenList(t.Context(), p)
+		if err != nil || len(tokens) > p.Limit {
+			t.Fatalf("%d tokens before %d: %v", len(tokens), last, err)
+		}
+		if len(tokens) == 0 {
+			break
+		}
+		for _, token := range tokens {
+			if n++; token.ID >= last || token.Expired {
+				t.Fatalf("after token %d: %+v", last, token)
+			}
+			last = token.ID
+		}
+	}
+	var hold int
+	if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pelton.access_token WHERE expires_at > now()`).Scan(&hold); err != nil || n != hold || hold == 2000 {
+		t.Errorf("%d tokens by pages, %d hold, %v", n, hold, err)
+	}
+	if tokens, err := s.TokenList(t.Context(), access.TokenListParams{User: "USER-7"}); err != nil || len(tokens) != 1 || tokens[0].User != "user-7" {
+		t.Errorf("of one user: %+v, %v", tokens, err)
 	}
 }

@@ -94,17 +94,28 @@ func (s *Store) AddToken(ctx context.Context, by string, n NewToken) (t Token, s
 
 func (t Token) target() string { return fmt.Sprintf("token %d", t.ID) }
 
-// TokenList lists tokens, the newest first, also those that no longer hold; of all users if user is "".
-func (s *Store) TokenList(ctx context.Context, user string) ([]Token, error) {
-	var id *int64
-	if user != "" {
-		u, err := s.User(ctx, user)
+// TokenListParams say which tokens to list. Zero fields ask for nothing.
+type TokenListParams struct {
+	User   string // of this one
+	Holds  bool   // that still hold: neither revoked nor expired
+	Before int64  // continue a list: the id of its last token
+	Limit  int    // at most so many; 0: all
+}
+
+// TokenList lists tokens, the newest first, also those that no longer hold. ErrNotFound if there is no such user.
+func (s *Store) TokenList(ctx context.Context, p TokenListParams) ([]Token, error) {
+	var user, before *int64
+	if p.User != "" {
+		u, err := s.User(ctx, p.User)
 		if err != nil {
 			return nil, err
 		}
-		id = &u.ID
+		user = &u.ID
 	}
-	return all[Token](ctx, s, s.pool, "tokens", id)
+	if p.Before != 0 {
+		before = &p.Before
+	}
+	return all[Token](ctx, s, s.pool, "tokens", user, before, p.Holds, atMost(p.Limit))
 }
 
 // RevokeToken ends a token for good, and tells whether it was not revoked before. ErrNotFound if there is none of that id.

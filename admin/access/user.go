@@ -83,16 +83,38 @@ func (s *Store) addUser(ctx context.Context, tx pgx.Tx, by, name string, hash, i
 
 // User reads a user by name, in whatever case; ErrNotFound if there is none.
 func (s *Store) User(ctx context.Context, name string) (User, error) {
-	u, err := one[User](ctx, s, s.pool, "users", &name)
+	u, err := one[User](ctx, s, s.pool, "users", &name, nil, nil, nil)
 	if err != nil {
 		return User{}, fmt.Errorf("user %q: %w", name, err)
 	}
 	return u, nil
 }
 
-// UserList lists users by name.
-func (s *Store) UserList(ctx context.Context) ([]User, error) {
-	return all[User](ctx, s, s.pool, "users", (*string)(nil))
+// UserListParams say which users to list. Zero fields ask for nothing.
+type UserListParams struct {
+	Find  string // whose names hold this, in whatever case
+	After string // continue a list: the name of its last user
+	Limit int    // at most so many; 0: all
+}
+
+// UserList lists users by name, whatever its case.
+func (s *Store) UserList(ctx context.Context, p UserListParams) ([]User, error) {
+	return all[User](ctx, s, s.pool, "users", nil, nullIfEmpty(p.After), nullIfEmpty(p.Find), atMost(p.Limit))
+}
+
+// atMost is a LIMIT; NULL: none.
+func atMost(limit int) *int {
+	if limit == 0 {
+		return nil
+	}
+	return &limit
+}
+
+func nullIfEmpty(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
 }
 
 // SetPassword sets a password, and ends the user's sessions.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"time"
 
@@ -17,7 +18,6 @@ import (
 	"github.com/peltonq/pelton/internal/service"
 	"github.com/peltonq/pelton/internal/sqlfile"
 	"github.com/peltonq/pelton/jobs"
-	"github.com/peltonq/pelton/schema"
 )
 
 const (
@@ -51,11 +51,12 @@ type Evaluator struct {
 	queue   *jobs.Client
 	config  Config
 	log     *slog.Logger
-	keeper  *schema.Keeper // nil if the pool is too small for one
 	loop    *service.Service
 	brought bool // the file is in force, or was
 	every   time.Duration
 	runs    int // how many a failure rate is made of at most
+
+	hasTime func(began time.Time) bool // tells whether an evaluation may read one more rule
 
 	failpoint func(step string) error // tests stop an evaluation here
 }
@@ -69,8 +70,8 @@ func NewEvaluator(pool *pgxpool.Pool, queue *jobs.Client, config Config) (*Evalu
 	e := &Evaluator{
 		store: store, queue: queue, config: config, log: cmp.Or(config.Logger, slog.Default()), brought: config.File == nil,
 		every: time.Duration(defaultEvery), runs: maxRuns, failpoint: func(string) error { return nil },
+		hasTime: func(began time.Time) bool { return time.Since(began) <= readingTime },
 	}
-	e.keeper, _ = schema.NewKeeper(pool, store.schema, schema.KeeperConfig{}) // the name was checked; a small pool goes without
 	e.loop = service.New(e.run)
 	return e, nil
 }
@@ -142,11 +143,10 @@ func (v *evaluation) run(ctx context.Context) error {
 	if err := v.load(ctx); err != nil {
 		return err
 	}
-	rd := &reader{tx: v.tx, sql: v.e.store.sql, now: v.turn.Now, queue: v.published.Queue, keeper: v.e.keeper, lost: v.e.config.Lost, runs: v.e.runs}
+	rd := &reader{tx: v.tx, sql: v.e.store.sql, now: v.turn.Now, queue: v.published.Queue, schema: v.e.store.schema, lost: v.e.config.Lost, runs: v.e.runs}
 	began := time.Now()
-	for i := range v.published.Rules {
-		r := &v.published.Rules[i]
-		if err := v.one(ctx, rd, r, time.Since(began) > readingTime); err != nil {
+	for _, r := range v.inTurn() {
+		if err := v.one(ctx, rd, r, !v.e.hasTime(began)); err != nil {
 			return fmt.Errorf("rule %s: %w", r.Name, err)
 		}
 	}
@@ -170,7 +170,7 @@ func (v *evaluation) run(ctx context.Context) error {
 
 func (v *evaluation) load(ctx context.Context) (err error) {
 	s := v.e.store
-	if v.mutes, err = all[Mute](ctx, s, v.tx, "mutes", v.turn.Now); err != nil {
+	if v.mutes, err = all[Mute](ctx, s, v.tx, "mutes", v.turn.Now, nil, nil, nil); err != nil {
 		return err
 	}
 	rules, err := all[ruleRow](ctx, s, v.tx, "rules")
@@ -192,9 +192,29 @@ func (v *evaluation) load(ctx context.Context) (err error) {
 	return nil
 }
 
+// inTurn are the rules in the order in which they are read: first those for which the last evaluations had no time left, whoever made them, so that none waits
+// for ever behind others that take long.
+func (v *evaluation) inTurn() []*Rule {
+	rules := make([]*Rule, len(v.published.Rules))
+	for i := range rules {
+		rules[i] = &v.published.Rules[i]
+	}
+	waitsSince := func(r *Rule) int64 {
+		if known := v.rules[r.Name]; known.FaultAt != nil && deref(known.Fault) == noTimeLeft {
+			return known.FaultAt.UnixMicro()
+		}
+		return math.MaxInt64
+	}
+	slices.SortStableFunc(rules, func(a, b *Rule) int { return cmp.Compare(waitsSince(a), waitsSince(b)) })
+	return rules
+}
+
+// noTimeLeft is the fault of a rule that is read first the next time.
+const noTimeLeft = "there was no time left to read it"
+
 // one evaluates one rule. One that cannot be read leaves its states as they are, and does not hold up the others.
 func (v *evaluation) one(ctx context.Context, rd *reader, r *Rule, late bool) error {
-	found, fault := readings{}, "there was no time left to read it"
+	found, fault := readings{}, noTimeLeft
 	if !late {
 		err := pgx.BeginFunc(ctx, v.tx, func(pgx.Tx) (err error) {
 			found, err = rd.read(ctx, r)

@@ -34,3 +34,16 @@ const Mode = pgx.QueryExecModeCacheDescribe
 
 // NewRule is a rule of a type with its defaults.
 func NewRule(name, typ string) Rule { return newRule(name, typ) }
+
+// ReadAtMost has each evaluation read so many rules.
+func (e *Evaluator) ReadAtMost(rules int) {
+	var of time.Time
+	read := 0
+	e.hasTime = func(began time.Time) bool {
+		if !began.Equal(of) {
+			of, read = began, 0
+		}
+		read++
+		return read <= rules
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/internal/sqlfile"
 	"github.com/peltonq/pelton/schema"
 )
@@ -34,7 +35,7 @@ type reader struct {
 	sql    *sqlfile.Set
 	now    time.Time // the database's
 	queue  string    // of the alerts: what happens there is nobody's subject unless a rule names it
-	keeper *schema.Keeper
+	schema string
 	lost   func() (int, bool)
 	runs   int // how many a failure rate is made of at most
 }
@@ -180,10 +181,7 @@ func (rd *reader) missedTicks(ctx context.Context, r *Rule, since time.Time) (re
 }
 
 func (rd *reader) partitions(ctx context.Context, r *Rule) (readings, error) {
-	if rd.keeper == nil {
-		return readings{}, errUnknown
-	}
-	ahead, err := rd.keeper.Ahead(ctx)
+	ahead, err := schema.ReadAhead(ctx, rd.tx, rd.schema)
 	if err != nil {
 		return readings{}, err
 	}
@@ -193,7 +191,7 @@ func (rd *reader) partitions(ctx context.Context, r *Rule) (readings, error) {
 		if days >= float64(r.Days) {
 			continue
 		}
-		text := fmt.Sprintf("partitions are made for %s more, want %d days: is maintenance held up? (pelton partitions)", about(max(0, a.Until)), r.Days)
+		text := fmt.Sprintf("partitions are made for %s more, want %s: is maintenance held up? (pelton partitions)", about(max(0, a.Until)), quantity.Of(r.Days, "day"))
 		if a.Until <= 0 {
 			text = "rows go into the open-ended partition, since no others were made (pelton partitions)"
 		}
@@ -221,7 +219,7 @@ func (rd *reader) lostJobs() (readings, error) {
 	if n == 0 {
 		return readings{}, nil
 	}
-	text := fmt.Sprintf("%d jobs are in no place, which is a fault of Pelton's: SELECT * FROM lost_jobs()", n)
+	text := quantity.Say(n, "1 job is", "%d jobs are") + " in no place, which is a fault of Pelton's: SELECT * FROM lost_jobs()"
 	return readings{list: []reading{{subject: everything, value: float64(n), text: text, level: bad}}}, nil
 }
 

@@ -3,10 +3,12 @@ package alert_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 
 	"github.com/peltonq/pelton/admin/alert"
@@ -254,6 +256,45 @@ func TestPartitions(t *testing.T) {
 	must(t, err)
 	if got := h.evaluate(); !containsAll(got, "recovered ops partitions recovered: ") {
 		t.Errorf("with partitions: %s", got)
+	}
+}
+
+// An evaluation of partitions takes no second connection while it holds one.
+func TestPartitionsWithOneConnection(t *testing.T) {
+	t.Parallel()
+	h := newHouseOn(t, schematest.Pool(t, func(c *pgxpool.Config) { c.MaxConns = 1 }), file(rule(alert.Partitions, nil)))
+	if got := h.evaluate(); !containsAll(got, "firing ops partitions: ") {
+		t.Errorf("without a partition: %s", got)
+	}
+}
+
+// Rules for which the time of an evaluation is not enough are read first by the next one, whoever makes it.
+func TestRulesTakeTurnsWhereTimeIsShort(t *testing.T) {
+	t.Parallel()
+	var rules []alert.Rule
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		rules = append(rules, rule(alert.Partitions, func(r *alert.Rule) { r.Name = name }))
+	}
+	f := file(rules...)
+	h := newHouse(t, f)
+	told := map[string]int{}
+	for _, want := range []string{"a b", "c d", "a e"} { // a is read once more, which tells nothing new
+		h.eval = h.evaluator(f, nil)
+		h.eval.ReadAtMost(2)
+		_, err := h.eval.Evaluate(t.Context())
+		must(t, err)
+		for line := range strings.Lines(h.notices()) {
+			name, _, _ := strings.Cut(strings.TrimPrefix(line, "firing ops "), ":")
+			told[name]++
+			if !strings.Contains(want, name) {
+				t.Errorf("where %s are to be read, %s tells: %s", want, name, line)
+			}
+		}
+	}
+	for _, r := range rules {
+		if told[r.Name] != 1 {
+			t.Errorf("rule %s told %d times", r.Name, told[r.Name])
+		}
 	}
 }
 

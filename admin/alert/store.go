@@ -156,7 +156,7 @@ func (s *Store) Status(ctx context.Context) (status Status, err error) {
 		}
 		const patience = 2 * time.Minute
 		status.Late = t.EvaluatedAt == nil || t.Now.Sub(*t.EvaluatedAt) > patience
-		if status.Mutes, err = all[Mute](ctx, s, tx, "mutes", t.Now); err != nil {
+		if status.Mutes, err = all[Mute](ctx, s, tx, "mutes", t.Now, nil, nil, nil); err != nil {
 			return err
 		}
 		known, err := all[ruleRow](ctx, s, tx, "rules")
@@ -171,6 +171,29 @@ func (s *Store) Status(ctx context.Context) (status Status, err error) {
 		return nil
 	})
 	return status, err
+}
+
+// MuteListParams say which mutes to list. Zero fields ask for nothing.
+type MuteListParams struct {
+	After *Mute // continue a list: its last mute
+	Limit int   // at most so many; 0: all
+}
+
+// Mutes lists the mutes that hold, by rule and subject.
+func (s *Store) Mutes(ctx context.Context, p MuteListParams) ([]Mute, error) {
+	var rule, subject *string
+	if p.After != nil {
+		rule, subject = &p.After.Rule, &p.After.Subject
+	}
+	var limit *int
+	if p.Limit != 0 {
+		limit = &p.Limit
+	}
+	mutes, err := all[Mute](ctx, s, s.pool, "mutes", nil, rule, subject, limit)
+	for i := range mutes {
+		mutes[i] = mutes[i].utc()
+	}
+	return mutes, err
 }
 
 type ruleRow struct {

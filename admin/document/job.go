@@ -3,6 +3,7 @@ package document
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -85,7 +86,10 @@ const (
 type JobDetail struct {
 	Job
 
-	Waits       string    `json:"waits" doc:"what keeps it waiting beside its time and its turn; empty: nothing does, or it does not wait"`
+	Waits        string  `json:"waits" doc:"what keeps it waiting beside its time and its turn; empty: nothing does, or it does not wait"`
+	RedrivenFrom int64   `json:"redriven_from,omitempty" doc:"the job whose dead letter this job was made of"`
+	RedrivenAs   []int64 `json:"redriven_as" doc:"the jobs that redrives made of this job's dead letters, the newest first, at most 10; known for as long as the audit is kept"`
+
 	Runs        []Run     `json:"runs" doc:"the last 100, in order; of large ones fewer"`
 	RunsLeftOut int       `json:"runs_left_out" doc:"how many there were before these"`
 	Logs        []LogSize `json:"logs" doc:"of the last 100 runs that printed something, in order"`
@@ -110,7 +114,11 @@ func ReadJobDetail(ctx context.Context, db joblog.DB, client *jobs.Client, id in
 	if err != nil {
 		return JobDetail{}, err
 	}
-	d := JobDetail{Job: NewJob(row), Waits: waits, Runs: NewRuns(runs), Logs: logs}
+	redriven, err := client.RedrivenAs(ctx, id)
+	if err != nil {
+		return JobDetail{}, err
+	}
+	d := JobDetail{Job: NewJob(row), Waits: waits, RedrivenFrom: jobs.RedrivenFrom(row), RedrivenAs: redriven, Runs: NewRuns(runs), Logs: logs}
 	if len(runs) > 0 {
 		d.RunsLeftOut = runs[0].Run - 1 // they are numbered from 1 on
 	}
@@ -154,3 +162,18 @@ func UTC(t *time.Time) *time.Time {
 
 // Texts is a list that JSON shows as one even if it is empty.
 func Texts(list []string) []string { return append([]string{}, list...) }
+
+// NextRun says when a job that waits runs, as far as it is up to the job; empty: it does not wait.
+func NextRun(job *rivertype.JobRow) string {
+	switch job.State { //nolint:exhaustive // the others do not wait
+	case rivertype.JobStateAvailable:
+		return fmt.Sprintf("is in the line of queue %s since %s, and runs when it is its turn", job.Queue, job.ScheduledAt.UTC().Format(time.RFC3339))
+	case rivertype.JobStateScheduled:
+		return fmt.Sprintf("is scheduled for %s", job.ScheduledAt.UTC().Format(time.RFC3339))
+	case rivertype.JobStateRetryable:
+		return fmt.Sprintf("has failed and runs again at %s", job.ScheduledAt.UTC().Format(time.RFC3339))
+	case rivertype.JobStatePending:
+		return fmt.Sprintf("is pending: it waits to be released, as by \"Run now\" on its page or pelton job retry %d", job.ID)
+	}
+	return ""
+}

@@ -70,6 +70,11 @@ func ReadLogSizes(ctx context.Context, db joblog.DB, schema string, id int64) ([
 	return NewLogSizes(sizes), err
 }
 
+// ReadLogSizesOf is ReadLogSizes of several jobs; streams have their short names. Jobs that printed nothing are left out.
+func ReadLogSizesOf(ctx context.Context, db joblog.DB, schema string, ids []int64) (map[int64][]joblog.Size, error) {
+	return joblog.SizesOf(ctx, db, schema, ids, runsShown)
+}
+
 // Chunk is a piece of a log. It has text, or base64 where the bytes are not valid UTF-8.
 type Chunk struct {
 	FlowRun int64     `json:"flow_run,omitempty" doc:"of which the job is a node"`

@@ -18,6 +18,7 @@ import (
 
 	"github.com/peltonq/pelton/admin/alert"
 	"github.com/peltonq/pelton/admin/document"
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/jobs"
 )
 
@@ -202,7 +203,7 @@ but is a fault with --secrets only.`,
 				for _, m := range result.Missing {
 					fmt.Fprintf(a.stderr, "pelton: missing here: %s\n", m)
 				}
-				fmt.Fprintf(w, "%s is right: %d rules, %d channels\n", f.Path, len(f.Rules), len(f.Channels))
+				fmt.Fprintf(w, "%s is right: %s, %s\n", f.Path, quantity.Of(len(f.Rules), "rule"), quantity.Of(len(f.Channels), "channel"))
 			})
 		}),
 	}

@@ -174,7 +174,7 @@ func TestAlertCheck(t *testing.T) {
 	s.fails(exitUsage, bad+`:4: rule b: unknown channel "aa"`, "alert", "check", bad)
 	s.fails(exitUsage, bad+`:2: channel a`, "server", "--alerts", bad, "--database-url", "postgres://127.0.0.1:1/none")
 	good := alertFile(t, "channels:\n  a: {type: slack, url_env: CHAT}\n")
-	if r := s.try("", "alert", "check", good); r.code != exitOK || !strings.Contains(r.out, fmt.Sprintf("is right: %d rules, 1 channels", len(alert.Types()))) || !strings.Contains(r.err, "variable CHAT is not set") {
+	if r := s.try("", "alert", "check", good); r.code != exitOK || !strings.Contains(r.out, fmt.Sprintf("is right: %d rules, 1 channel\n", len(alert.Types()))) || !strings.Contains(r.err, "variable CHAT is not set") {
 		t.Errorf("%+v", r)
 	}
 	s.fails(exitUsage, "variable CHAT is not set", "alert", "check", good, "--secrets")

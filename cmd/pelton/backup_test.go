@@ -116,6 +116,101 @@ func TestRestoredDumpGoesOn(t *testing.T) {
 	goesOn(t, restored, file, ids)
 }
 
+// dirFor makes a directory in a new one that is the server's user's.
+func dirFor(t *testing.T, server *postgres.Cluster, name string) string {
+	t.Helper()
+	dir := filepath.Join(pgtest.Dir(t), name)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	owned(t, server, dir)
+	return dir
+}
+
+// owned gives a file to the user that the server runs as, who may be another.
+func owned(t *testing.T, server *postgres.Cluster, path string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), "chown", "--reference", server.DataDir(), path).CombinedOutput(); err != nil {
+		t.Fatalf("chown: %v: %s", err, out)
+	}
+}
+
+// baseBackup copies the data of a server that goes on.
+func baseBackup(t *testing.T, server *postgres.Cluster) (data string) {
+	t.Helper()
+	u, err := url.Parse(server.DSN("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = dirFor(t, server, "data")
+	backup := server.Beside(t.Context(), "pg_basebackup", "-D", data, "-X", "stream", "-c", "fast", "-h", u.Hostname(), "-p", u.Port(), "-U", u.User.Username())
+	if out, err := backup.CombinedOutput(); err != nil {
+		t.Fatalf("pg_basebackup: %v\n%s", err, out)
+	}
+	return data
+}
+
+// A base backup and the WAL that was archived since bring back the moment before a mistake: what was enqueued after the backup is there and runs, what came
+// after the mistake is not.
+func TestRecoveryToAMoment(t *testing.T) {
+	t.Parallel()
+	archive := dirFor(t, pgtest.Cluster(t), "archive")
+	server := pgtest.NewCluster(t, postgres.Config{NoSync: true, Settings: map[string]string{
+		"wal_level": "replica", "max_wal_senders": "4", "archive_mode": "on", "archive_command": "cp %p " + archive + "/%f",
+	}})
+	beside(t, server.BinDir(), "pg_basebackup")
+	if err := schema.Up(t.Context(), server.DSN("postgres"), schema.DefaultName); err != nil {
+		t.Fatal(err)
+	}
+	s := shellOn(t, server.DSN("postgres"))
+	do := func(sql string) {
+		t.Helper()
+		if _, err := s.pool().Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := s.command("true")
+	data := baseBackup(t, server)
+	since := s.command("true")
+	do(`SELECT pg_create_restore_point('before the mistake')`)
+	do(`DELETE FROM pelton.job_ready`)
+	after := s.command("true")
+	do(`SELECT pg_switch_wal()`)
+	pgtest.Eventually(t, patience, func() bool {
+		var archived bool
+		err := s.pool().QueryRow(t.Context(), `SELECT last_archived_wal >= pg_walfile_name(pg_current_wal_lsn() - 16777216) FROM pg_stat_archiver`).Scan(&archived)
+		return err == nil && archived
+	}, "the WAL to be archived")
+
+	signal := filepath.Join(data, "recovery.signal")
+	if err := os.WriteFile(signal, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	owned(t, server, signal)
+	recovered := pgtest.NewCluster(t, postgres.Config{DataDir: data, NoSync: true, Settings: map[string]string{
+		"restore_command": "cp " + archive + "/%f %p", "recovery_target_name": "before the mistake", "recovery_target_action": "promote",
+	}})
+	r := shellOn(t, recovered.DSN("postgres"))
+	pgtest.Eventually(t, patience, func() bool {
+		recovering := true
+		err := r.pool().QueryRow(t.Context(), `SELECT pg_is_in_recovery()`).Scan(&recovering)
+		return err == nil && !recovering
+	}, "the recovery to end")
+	r.fails(exitNotFound, after, "job", "show", after)
+	r.launch("server", "--listen", "").started()
+	r.launch("worker", "--queues", "default:3", "--files-dir", t.TempDir()).started()
+	for _, id := range []string{before, since} {
+		r.waitState(id, "completed")
+	}
+	client, err := jobs.NewClient(r.pool(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report, err := client.Audit(t.Context()); err != nil || len(report.Lost)+len(report.Twice)+len(report.Stale) > 0 {
+		t.Errorf("audit: %+v, %v", report, err)
+	}
+}
+
 // A base backup of a server at work, with the leases of executors that are not there any more, goes on where it was.
 func TestRestoredBaseBackupGoesOn(t *testing.T) {
 	t.Parallel()
@@ -129,21 +224,7 @@ func TestRestoredBaseBackupGoesOn(t *testing.T) {
 	}
 	s := shellOn(t, server.DSN("postgres"))
 	file, ids := alive(t, s)
-	u, err := url.Parse(s.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data := filepath.Join(pgtest.Dir(t), "data")
-	if err := os.Mkdir(data, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.CommandContext(t.Context(), "chown", "--reference", server.DataDir(), data).CombinedOutput(); err != nil { // the server may run as another user
-		t.Fatalf("chown: %v: %s", err, out)
-	}
-	backup := server.Beside(t.Context(), "pg_basebackup", "-D", data, "-X", "stream", "-c", "fast", "-h", u.Hostname(), "-p", u.Port(), "-U", u.User.Username())
-	if out, err := backup.CombinedOutput(); err != nil {
-		t.Fatalf("pg_basebackup: %v\n%s", err, out)
-	}
+	data := baseBackup(t, server)
 	copied := pgtest.NewCluster(t, postgres.Config{DataDir: data, NoSync: true})
 	goesOn(t, shellOn(t, copied.DSN("postgres")), file, ids)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/peltonq/pelton/admin/document"
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/jobs"
 )
 
@@ -214,7 +215,7 @@ func (a *app) deadMany(ctx context.Context, name string, page func() ([]document
 	for ctx.Err() == nil {
 		changed, err := page()
 		if err != nil {
-			return fmt.Errorf("%s after %d letters: %w", name, total, err)
+			return fmt.Errorf("%s after %s: %w", name, quantity.Of(total, "letter"), err)
 		}
 		if len(changed) == 0 {
 			break
@@ -227,7 +228,7 @@ func (a *app) deadMany(ctx context.Context, name string, page func() ([]document
 		}
 	}
 	if !a.json {
-		fmt.Fprintf(a.stderr, "pelton: %d letters\n", total)
+		fmt.Fprintf(a.stderr, "pelton: %s\n", quantity.Of(total, "letter"))
 	}
 	return context.Cause(ctx)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/periodic"
 )
@@ -152,20 +153,7 @@ pauses it when the trigger is gone.`,
 				if _, err := os.Stat(args[0]); err != nil {
 					return usage(err)
 				}
-				if triggers.with && !check {
-					return a.pushWithSchedules(ctx, db, flows, triggers, project, args[0])
-				}
-				var report *flow.PushReport
-				var err error
-				if check {
-					report, err = flows.Check(ctx, args[0])
-				} else {
-					report, err = flows.Push(ctx, project, args[0])
-				}
-				if triggers.with && report != nil {
-					dropTriggerNotes(report)
-				}
-				return a.printPush(project, report, nil, err)
+				return a.push(ctx, db, flows, triggers, project, args[0], check)
 			})
 		}),
 	}
@@ -176,12 +164,16 @@ pauses it when the trigger is gone.`,
 	return cmd
 }
 
-func (a *app) printPush(project string, report *flow.PushReport, schedules []periodic.TriggerChange, err error) error {
+func (a *app) printPush(project string, t triggerFlags, p pushed, err error) error {
+	report := p.PushReport
 	if report == nil || err != nil && len(report.Faults) == 0 {
 		return err
 	}
+	if t.with {
+		dropTriggerNotes(report)
+	}
 	if a.json {
-		if printErr := a.document(pushJSON{report, schedules}, nil); printErr != nil {
+		if printErr := a.document(p, nil); printErr != nil {
 			return printErr
 		}
 		return err
@@ -189,18 +181,18 @@ func (a *app) printPush(project string, report *flow.PushReport, schedules []per
 	for _, n := range report.Notes {
 		fmt.Fprintf(a.stderr, "note: %s\n", n)
 	}
+	for _, s := range p.Stranded {
+		fmt.Fprintf(a.stderr, "note: %s\n", s)
+	}
 	if err != nil {
 		return err
 	}
-	flows := "flows"
-	if len(report.Flows) == 1 {
-		flows = "flow"
-	}
+	size := quantity.Of(len(report.Flows), "flow") + ", " + quantity.Of(report.Nodes, "node")
 	if report.Version == nil {
-		fmt.Fprintf(a.stdout, "no faults: %d %s, %d nodes; nothing was stored\n", len(report.Flows), flows, report.Nodes)
+		fmt.Fprintf(a.stdout, "no faults: %s; nothing was stored\n", size)
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "project %s, version %d: %d %s, %d nodes\n", project, report.Version.No, len(report.Flows), flows, report.Nodes)
+	fmt.Fprintf(a.stdout, "project %s, version %d: %s\n", project, report.Version.No, size)
 	const most = 20
 	for i, name := range report.Flows {
 		if i == most {
@@ -209,8 +201,8 @@ func (a *app) printPush(project string, report *flow.PushReport, schedules []per
 		}
 		fmt.Fprintf(a.stdout, "  %s/%s\n", project, name)
 	}
-	for i := range schedules {
-		fmt.Fprintf(a.stdout, "schedule %s: %s\n", schedules[i].Name, changeWords(&schedules[i]))
+	for i := range p.Schedules {
+		fmt.Fprintf(a.stdout, "schedule %s: %s\n", p.Schedules[i].Name, changeWords(&p.Schedules[i]))
 	}
 	return nil
 }

@@ -227,6 +227,9 @@ func (p *nodeLogs) show(ctx context.Context, from origin, live, several bool) er
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.head(from)
+		if !several {
+			return p.a.explainNothing(ctx, p.db, from.jobRun)
+		}
 		p.a.printedNothing(from.jobRun)
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/peltonq/pelton/internal/suggest"
 	"github.com/peltonq/pelton/jobs/flow"
 )
 
@@ -49,6 +50,9 @@ what its nodes do, and exits with 0 only if the run SUCCEEDED.`,
 			}
 			return a.withFlows(ctx, flowSettings{}, func(ctx context.Context, _ database, flows *flow.Client) error {
 				run, err := flows.Run(ctx, flow.RunParams{Project: project, Flow: name, Version: f.version, Options: options})
+				if errors.Is(err, flow.ErrNotFound) {
+					return fmt.Errorf("%w%s", err, otherFlows(ctx, flows, project, name))
+				}
 				if err != nil {
 					return runError(err)
 				}
@@ -66,6 +70,23 @@ what its nodes do, and exits with 0 only if the run SUCCEEDED.`,
 	flags.StringVar(&f.queue, "queue", "", "queue of jobs that have none of their own")
 	flags.BoolVarP(&f.wait, "wait", "w", false, "wait for the end; exit with 0 only if it SUCCEEDED")
 	return cmd
+}
+
+// otherFlows names the flow of a project that somebody may have meant, or all that there are; empty: it has none, or they cannot be read.
+func otherFlows(ctx context.Context, flows *flow.Client, project, name string) string {
+	const most = 20
+	entries, err := flows.Flows(ctx, project)
+	if err != nil || len(entries) == 0 {
+		return ""
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Flow
+	}
+	if near := suggest.Near(name, names); len(entries) <= most || strings.HasPrefix(near, "; did you mean") {
+		return near
+	}
+	return "; pelton flow list --project " + shellWord(project) + " lists those that there are"
 }
 
 // ofRun are the flags that say how a run goes.

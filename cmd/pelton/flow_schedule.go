@@ -35,11 +35,12 @@ func (t *triggerFlags) validate() error {
 	return nil
 }
 
-// pushJSON is the answer to a push.
-type pushJSON struct {
+// pushed is what became of a push.
+type pushed struct {
 	*flow.PushReport
 
 	Schedules []periodic.TriggerChange `json:"schedules,omitempty"`
+	Stranded  []periodic.Stranded      `json:"stranded,omitempty"`
 }
 
 // changeWords says what a push did to a schedule.
@@ -58,26 +59,36 @@ func changeWords(c *periodic.TriggerChange) string {
 	return words
 }
 
-// pushWithSchedules pushes a project and keeps the schedules of its flows' triggers in step, or stores nothing.
-func (a *app) pushWithSchedules(ctx context.Context, db database, flows *flow.Client, t triggerFlags, project, path string) error {
+// push checks a project, or stores it and keeps the schedules of its flows' triggers in step, or stores nothing.
+func (a *app) push(ctx context.Context, db database, flows *flow.Client, t triggerFlags, project, path string, check bool) error {
 	schedules, err := periodic.NewClient(db.pool, db.client, flows, &periodic.Config{Logger: a.logger(levelQuiet), SchedulerOff: true})
 	if err != nil {
 		return err
 	}
-	checked, err := flows.Check(ctx, path)
-	if err != nil {
-		return a.printPush(project, checked, nil, err)
+	var p pushed
+	if check || t.with {
+		p.PushReport, err = flows.Check(ctx, path)
 	}
-	if err := schedules.CheckTriggers(project, checked.Triggers); err != nil {
-		return usage(err)
+	if err == nil && check && project != "" {
+		p.Stranded, err = schedules.Stranded(ctx, project, p.Flows)
 	}
-	var changes []periodic.TriggerChange
-	report, err := flows.Push(ctx, project, path, schedules.InPush(project, t.zone, &changes))
-	if _, faults := errors.AsType[*flow.FaultsError](err); err != nil && !faults {
+	if err == nil && t.with && !check {
+		if err := schedules.CheckTriggers(project, p.Triggers); err != nil {
+			return usage(err)
+		}
+	}
+	if err != nil || check {
+		return a.printPush(project, t, p, err)
+	}
+	var with []flow.InPush
+	if t.with {
+		with = append(with, schedules.InPush(project, t.zone, &p.Schedules))
+	}
+	p.PushReport, err = flows.Push(ctx, project, path, append(with, schedules.StrandedInPush(project, &p.Stranded))...)
+	if _, faults := errors.AsType[*flow.FaultsError](err); err != nil && !faults && t.with {
 		return scheduleError(fmt.Errorf("nothing was stored: %w", err))
 	}
-	dropTriggerNotes(report)
-	return a.printPush(project, report, changes, err)
+	return a.printPush(project, t, p, err)
 }
 
 // dropTriggerNotes drops the notes that a trigger starts nothing without a flag that was given.

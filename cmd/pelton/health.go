@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/peltonq/pelton/admin/alert"
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/schema"
 )
@@ -60,7 +61,7 @@ The exit code is 0 if all is well, 1 if something is not, 5 if the database cann
 					return err
 				}
 				if bad > 0 {
-					return fmt.Errorf("%d of %d checks say that something is wrong", bad, len(findings))
+					return fmt.Errorf("%s that something is wrong", quantity.Say(bad, fmt.Sprintf("1 of %d checks says", len(findings)), fmt.Sprintf("%d of %d checks say", bad, len(findings))))
 				}
 				return nil
 			})
@@ -88,11 +89,7 @@ func (a *app) findings(ctx context.Context, db database, store *alert.Store) ([]
 		return nil, err
 	}
 	found = append(found, ofQueues(queues.Queues))
-	keeper, err := schema.NewKeeper(db.pool, a.schemaName(), schema.KeeperConfig{})
-	if err != nil {
-		return nil, err
-	}
-	ahead, err := keeper.Ahead(ctx)
+	ahead, err := schema.ReadAhead(ctx, db.pool, a.schemaName())
 	if err != nil {
 		return nil, err
 	}

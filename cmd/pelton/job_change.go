@@ -10,6 +10,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 	"github.com/spf13/cobra"
 
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/jobs"
 
 	"github.com/peltonq/pelton/admin/document"
@@ -132,19 +133,19 @@ func erasedText(done *jobs.Erased) string {
 	}
 	var parts []string
 	for _, part := range []struct {
-		n    int
-		what string
+		n         int
+		one, many string
 	}{
-		{done.Attempts, "runs"},
-		{done.LogChunks, "pieces of log"},
-		{done.DeadLetters, "dead letters"},
-		{done.Nodes, "nodes of flows"},
-		{done.Runs, "runs of flows, which cannot be retried"},
-		{done.Answers, "answers of the API"},
-		{done.Notices, "alerts and notices"},
+		{done.Attempts, "1 run", "%d runs"},
+		{done.LogChunks, "1 piece of log", "%d pieces of log"},
+		{done.DeadLetters, "1 dead letter", "%d dead letters"},
+		{done.Nodes, "1 node of a flow", "%d nodes of flows"},
+		{done.Runs, "1 run of a flow, which cannot be retried", "%d runs of flows, which cannot be retried"},
+		{done.Answers, "1 answer of the API", "%d answers of the API"},
+		{done.Notices, "1 alert or notice", "%d alerts and notices"},
 	} {
 		if part.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
+			parts = append(parts, quantity.Say(part.n, part.one, part.many))
 		}
 	}
 	if len(parts) > 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/spf13/cobra"
 
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/jobs"
 )
 
@@ -77,7 +78,7 @@ func (a *app) enqueueFile(ctx context.Context, f enqueueFile) error {
 			answer.ResumeLine = l.done + 1
 		}
 		printErr := a.document(answer, func(w io.Writer) {
-			fmt.Fprintf(w, "%d jobs enqueued from %s in %.1f s", l.enqueued, name, answer.Seconds)
+			fmt.Fprintf(w, "%s enqueued from %s in %.1f s", quantity.Of(l.enqueued, "job"), name, answer.Seconds)
 			if l.duplicates > 0 {
 				fmt.Fprintf(w, ", %d skipped as duplicates", l.duplicates)
 			}
@@ -134,7 +135,7 @@ func (l *loader) load(ctx context.Context, in *bufio.Reader) error {
 		}
 	}
 	if l.from > 1 && l.line < l.from {
-		return usagef("--from-line is %d, but %s has %d lines: nothing was enqueued", l.from, l.name, l.line)
+		return usagef("--from-line is %d, but %s has %s: nothing was enqueued", l.from, l.name, quantity.Of(l.line, "line"))
 	}
 	return l.flush(ctx)
 }
@@ -209,5 +210,5 @@ func (l *loader) resumeText() string {
 	case l.done < l.from:
 		return fmt.Sprintf("Nothing was enqueued. Resume with --from-line %d.", l.done+1)
 	}
-	return fmt.Sprintf("%d jobs were enqueued, from lines %d to %d. Resume with --from-line %d.", l.enqueued, l.from, l.done, l.done+1)
+	return fmt.Sprintf("%s enqueued, from lines %d to %d. Resume with --from-line %d.", quantity.Say(l.enqueued, "1 job was", "%d jobs were"), l.from, l.done, l.done+1)
 }

@@ -70,7 +70,7 @@ func TestEnqueueFile(t *testing.T) {
 	if out := s.ok("job", "enqueue", "--file", writeLines(t, noops(2)...)); !strings.HasPrefix(out, "2 jobs enqueued from ") {
 		t.Errorf("answer for people: %q", out)
 	}
-	if r := s.try(`{"kind":"noop"}`, "job", "enqueue", "--file", "-"); r.code != exitOK || !strings.HasPrefix(r.out, "1 jobs enqueued from stdin") {
+	if r := s.try(`{"kind":"noop"}`, "job", "enqueue", "--file", "-"); r.code != exitOK || !strings.HasPrefix(r.out, "1 job enqueued from stdin") {
 		t.Errorf("from stdin: %+v", r)
 	}
 }
@@ -164,7 +164,7 @@ func TestEnqueueFileFlags(t *testing.T) {
 	s.fails(exitUsage, "the file's lines name their kinds", "job", "enqueue", "noop", "--file", path)
 	s.fails(exitUsage, "--queue and --file", "job", "enqueue", "--queue", "etl", "--file", path)
 	s.fails(exitUsage, "--from-line is 0", "job", "enqueue", "--file", path, "--from-line", "0")
-	s.fails(exitUsage, "--from-line is 3, but "+path+" has 1 lines: nothing was enqueued", "job", "enqueue", "--file", path, "--from-line", "3")
+	s.fails(exitUsage, "--from-line is 3, but "+path+" has 1 line: nothing was enqueued", "job", "enqueue", "--file", path, "--from-line", "3")
 	s.fails(exitUsage, "--from-line goes with --file", "job", "enqueue", "noop", "--from-line", "3")
 	s.fails(exitUsage, "no such file", "job", "enqueue", "--file", "/no/such/file")
 }

@@ -14,7 +14,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/peltonq/pelton/admin/document"
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/internal/span"
+	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/joblog"
 )
 
@@ -114,8 +116,11 @@ func (a *app) printedNothing(r jobRun) {
 	}
 }
 
-// explainNothing is printedNothing, and says what keeps a job waiting if something does.
+// explainNothing says why there is nothing of a run: it printed nothing, or it has not begun, and what the job waits for.
 func (a *app) explainNothing(ctx context.Context, db database, r jobRun) error {
+	if a.json {
+		return nil
+	}
 	job, err := db.client.JobGet(ctx, r.job)
 	if errors.Is(err, rivertype.ErrNotFound) { // logs outlive their jobs
 		a.printedNothing(r)
@@ -124,12 +129,27 @@ func (a *app) explainNothing(ctx context.Context, db database, r jobRun) error {
 	if err != nil {
 		return err
 	}
+	runs, _, err := db.client.JobRunsPart(ctx, r.job, jobs.JobRunsParams{Before: r.run + 1, Limit: 1})
+	if err != nil {
+		return err
+	}
 	waits, err := db.client.JobWaits(ctx, job)
 	if err != nil {
 		return err
 	}
-	a.printedNothing(r)
-	if waits != "" && !a.json {
+	begun := len(runs) > 0 && runs[0].Run == r.run && runs[0].StartedAt != nil
+	switch {
+	case begun:
+		a.printedNothing(r)
+	case job.FinalizedAt != nil:
+		fmt.Fprintf(a.stderr, "pelton: run %d of job %d never began: the job is %s\n", r.run, r.job, job.State)
+	default:
+		fmt.Fprintf(a.stderr, "pelton: run %d of job %d has not begun yet\n", r.run, r.job)
+	}
+	if next := document.NextRun(job); next != "" {
+		fmt.Fprintf(a.stderr, "pelton: job %d %s\n", r.job, next)
+	}
+	if waits != "" {
 		fmt.Fprintf(a.stderr, "pelton: job %d waits: %s\n", r.job, waits)
 	}
 	return nil
@@ -158,7 +178,7 @@ func (a *app) printChunk(from origin, c joblog.Chunk) error {
 		return encoder.Encode(j)
 	}
 	if c.Skipped > 0 {
-		fmt.Fprintf(a.stderr, "\n[... %d bytes of %s not kept ...]\n", c.Skipped, document.StreamName(string(c.Stream)))
+		fmt.Fprintf(a.stderr, "\n[... %s of %s not kept ...]\n", quantity.Of(c.Skipped, "byte"), document.StreamName(string(c.Stream)))
 	}
 	_, err := a.stdout.Write(c.Data)
 	return err

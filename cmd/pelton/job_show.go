@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/peltonq/pelton/admin/document"
+	"github.com/peltonq/pelton/internal/quantity"
 )
 
 func (a *app) jobShow() *cobra.Command {
@@ -50,6 +51,12 @@ func printJob(out io.Writer, j document.JobDetail) {
 	line("scheduled", moment(j.ScheduledAt))
 	line("attempted", optionalMoment(j.AttemptedAt))
 	line("finalized", optionalMoment(j.FinalizedAt))
+	if j.RedrivenFrom != 0 {
+		line("redriven from", j.RedrivenFrom)
+	}
+	for _, id := range j.RedrivenAs {
+		line("redriven as", id)
+	}
 	line("tags", orDash(strings.Join(j.Tags, ", ")))
 	line("args", string(j.Args))
 	line("metadata", string(j.Metadata))
@@ -58,7 +65,7 @@ func printJob(out io.Writer, j document.JobDetail) {
 	}
 	_ = w.Flush() // a terminal that is gone is told nothing
 	if j.RunsLeftOut > 0 {
-		fmt.Fprintf(out, "\n%d runs before these are left out\n", j.RunsLeftOut)
+		fmt.Fprintf(out, "\n%s left out\n", quantity.Say(j.RunsLeftOut, "1 run before these is", "%d runs before these are"))
 	}
 	for _, r := range j.Runs {
 		fmt.Fprintf(out, "\nrun %d: %s, attempt %d", r.Run, r.Outcome, r.Attempt)
@@ -77,7 +84,7 @@ func printJob(out io.Writer, j document.JobDetail) {
 		}
 	}
 	for _, l := range j.Logs {
-		fmt.Fprintf(out, "\nlog of run %d, %s: %d bytes, %d kept (pelton job logs %d --run %d)\n",
-			l.Run, l.Stream, l.Printed, l.Stored, j.ID, l.Run)
+		fmt.Fprintf(out, "\nlog of run %d, %s: %s, %d kept (pelton job logs %d --run %d)\n",
+			l.Run, l.Stream, quantity.Of(l.Printed, "byte"), l.Stored, j.ID, l.Run)
 	}
 }

@@ -130,6 +130,18 @@ func TestShownForPeople(t *testing.T) {
 	if r := s.try("", "job", "logs", id); r.code != exitOK || !strings.Contains(r.err, "job "+id+" waits: "+waits) {
 		t.Errorf("job logs of a job that waits: %+v", r)
 	}
+	// Of a job that has not begun its log says so, and when it runs; of one that never will, that.
+	cancelled := s.enqueue("noop")
+	s.ok("job", "cancel", cancelled)
+	for job, says := range map[string]string{
+		id: "is in the line of queue default since", s.enqueue("noop", "--at", "2099-01-01T00:00:00Z"): "is scheduled for 2099-01-01T00:00:00Z",
+		s.enqueue("noop", "--pending"): "is pending: it waits to be released", cancelled: "never began: the job is cancelled",
+	} {
+		r := s.try("", "job", "logs", job)
+		if r.code != exitOK || !strings.Contains(r.err, says) || strings.Contains(r.err, "printed") || job != cancelled && !strings.Contains(r.err, "has not begun yet") {
+			t.Errorf("job logs of one that %q: %+v", says, r)
+		}
+	}
 	s.fails(exitNotFound, "run 7 of job "+id+": not found; there were 0", "job", "logs", id, "--run", "7")
 	for name, says := range map[string]string{
 		"job list foo":                          `unexpected argument "foo"`,

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/peltonq/pelton/admin/document"
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/schema"
 )
@@ -88,11 +89,11 @@ func (a *app) printReport(r schema.Report) error {
 			fmt.Fprintln(w, "another process is at it; nothing was done")
 			return
 		}
-		fmt.Fprintf(w, "%d partitions made ahead, %d closed, %d dropped (%d jobs in them live on)\n",
-			len(j.Created), len(j.Closed), len(j.Dropped), j.Survivors)
+		fmt.Fprintf(w, "%s made ahead, %d closed, %d dropped (%s)\n", quantity.Of(len(j.Created), "partition"),
+			len(j.Closed), len(j.Dropped), quantity.Say(j.Survivors, "1 job in them lives on", "%d jobs in them live on"))
 		for table, n := range j.Deleted {
 			if n > 0 {
-				fmt.Fprintf(w, "%d rows of %s deleted\n", n, table)
+				fmt.Fprintf(w, "%s of %s deleted\n", quantity.Of(n, "row"), table)
 			}
 		}
 		for _, ahead := range r.Ahead {
@@ -100,7 +101,7 @@ func (a *app) printReport(r schema.Report) error {
 			if ahead.Until != math.MaxInt64 {
 				until = "enough for " + ahead.Until.Round(time.Minute).String()
 			}
-			fmt.Fprintf(w, "%s: %d partitions ahead, %s\n", ahead.Table, ahead.Partitions, until)
+			fmt.Fprintf(w, "%s: %s ahead, %s\n", ahead.Table, quantity.Of(ahead.Partitions, "partition"), until)
 		}
 		for what, list := range map[string][]string{"kept": j.Kept, "postponed": j.Postponed, "not attached": j.Orphans} {
 			if len(list) > 0 {

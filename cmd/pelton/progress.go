@@ -1,13 +1,14 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	"github.com/peltonq/pelton/internal/quantity"
 )
 
 // progress is a bar on a terminal, and nothing elsewhere.
@@ -33,7 +34,7 @@ func (p *progress) read(n int) {
 
 func (p *progress) enqueued(jobs int) {
 	if p.bar != nil {
-		p.bar.Describe(fmt.Sprintf("%d jobs", jobs))
+		p.bar.Describe(quantity.Of(jobs, "job"))
 	}
 }
 

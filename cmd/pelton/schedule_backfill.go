@@ -10,6 +10,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/periodic"
 )
 
@@ -135,8 +136,8 @@ func (p *backfillProgress) done() {
 }
 
 func backfillWords(b *periodic.Backfill) string {
-	return fmt.Sprintf("backfill %d of %s is %s: %d of %d ticks started, %d succeeded, %d failed, %d left out",
-		b.ID, b.Schedule, b.Status, b.Started, b.Total, b.Succeeded, b.Failed, b.LeftOut)
+	return fmt.Sprintf("backfill %d of %s is %s: %d of %s started, %d succeeded, %d failed, %d left out",
+		b.ID, b.Schedule, b.Status, b.Started, quantity.Of(b.Total, "tick"), b.Succeeded, b.Failed, b.LeftOut)
 }
 
 func (a *app) backfillList() *cobra.Command {
@@ -152,7 +153,7 @@ func (a *app) backfillList() *cobra.Command {
 				name = args[0]
 			}
 			return a.withSchedules(ctx, func(ctx context.Context, schedules *periodic.Client) error {
-				backfills, err := schedules.Backfills(ctx, name, limit)
+				backfills, err := schedules.Backfills(ctx, periodic.BackfillListParams{Schedule: name, Limit: limit})
 				if err != nil {
 					return err
 				}

@@ -140,7 +140,11 @@ func showSchedule(w io.Writer, e *periodic.Entry) {
 		row("last run", "run "+strconv.FormatInt(*e.LiveRun, 10))
 	}
 	if l := e.LastTick; l != nil {
-		row("last tick", at(l.At)+" "+outcomeWords(l))
+		words := outcomeWords(l)
+		if l.Note != "" {
+			words += ": " + l.Note
+		}
+		row("last tick", at(l.At)+" "+words)
 	}
 	_ = t.Flush()
 	if e.PausedAt != nil || e.NextAt == nil {

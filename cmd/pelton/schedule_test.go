@@ -399,3 +399,38 @@ func TestScheduleOfAFlow(t *testing.T) {
 	s.fails(exitUsage, `concurrent "bogus"`, "schedule", "put", "bad", "--cron", "@daily", "--flow", "later/f", "--concurrent", "bogus")
 	s.fails(exitNotFound, "bad", "schedule", "show", "bad")
 }
+
+// A push whose flows lack one that a schedule runs says so, and what will happen; it tells of no schedule that goes on, or that starts nothing any more.
+func TestPushThatStrandsSchedules(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	const nodes = "nodes:\n  - {name: a, type: noop}\n"
+	dir := project(t, nodes)
+	s.ok("flow", "push", dir, "--project", "p")
+	s.ok("schedule", "put", "nightly", "--cron", "0 3 * * *", "--flow", "p/f")
+	s.ok("schedule", "put", "pinned", "--cron", "0 3 * * *", "--flow", "p/f", "--version", "1")
+	s.ok("schedule", "put", "paused", "--cron", "0 3 * * *", "--flow", "p/f")
+	s.ok("schedule", "pause", "paused")
+	if r := s.try("", "flow", "push", dir, "--project", "p"); r.code != 0 || r.err != "" {
+		t.Errorf("the same again: %d %s", r.code, r.err)
+	}
+	if err := os.Rename(filepath.Join(dir, "f.flow"), filepath.Join(dir, "g.flow")); err != nil {
+		t.Fatal(err)
+	}
+	next := as[string](t, s.object("schedule", "show", "nightly")["next_at"])
+	want := "note: schedule nightly runs flow f, which this version lacks: its next tick, at " + next + ", will fail. " +
+		"Push a version that has the flow, or change, pause or delete the schedule\n"
+	for _, check := range []string{"--check", "--check=false"} {
+		if r := s.try("", "flow", "push", dir, "--project", "p", check); r.code != 0 || r.err != want {
+			t.Errorf("%s: %d %q, want %q", check, r.code, r.err, want)
+		}
+		list := as[[]any](t, s.object("flow", "push", dir, "--project", "p", check)["stranded"])
+		if len(list) != 1 || as[map[string]any](t, list[0])["name"] != "nightly" {
+			t.Errorf("%s: stranded: %v", check, list)
+		}
+	}
+	s.ok("schedule", "put", "nightly", "--cron", "0 3 * * *", "--flow", "p/g")
+	if r := s.try("", "flow", "push", dir, "--project", "p"); r.code != 0 || r.err != "" {
+		t.Errorf("with the schedule changed: %d %s", r.code, r.err)
+	}
+}

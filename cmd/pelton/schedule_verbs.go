@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/internal/span"
 	"github.com/peltonq/pelton/periodic"
 )
@@ -63,13 +64,10 @@ func (a *app) scheduleDelete() *cobra.Command {
 
 // endedBackfills says how many backfills have ended with their schedule.
 func endedBackfills(n int) string {
-	switch n {
-	case 0:
+	if n == 0 {
 		return ""
-	case 1:
-		return "; 1 backfill ends with it: what it has started goes on"
 	}
-	return fmt.Sprintf("; %d backfills end with it: what they have started goes on", n)
+	return "; " + quantity.Say(n, "1 backfill ends with it: what it has started goes on", "%d backfills end with it: what they have started goes on")
 }
 
 func (a *app) scheduleTrigger() *cobra.Command {

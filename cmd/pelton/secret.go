@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/peltonq/pelton/admin/document"
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/jobs/flow/secret"
 )
 
@@ -153,11 +154,11 @@ func (a *app) secretList() *cobra.Command {
 		Use: "list", Short: "List secrets, without their values", Args: arguments(cobra.NoArgs),
 		RunE: brief(func(ctx context.Context, _ []string) error {
 			return a.withSecrets(ctx, func(ctx context.Context, secrets *secret.Client) error {
-				var projects []string
+				var p secret.ListParams
 				if project != "" {
-					projects = []string{project}
+					p.Projects = []string{project}
 				}
-				found, err := secrets.List(ctx, projects...)
+				found, err := secrets.List(ctx, p)
 				if err != nil {
 					return err
 				}
@@ -204,13 +205,13 @@ workers; when rekey has left none, older keys may be taken out of it.`,
 					return err
 				}
 				err = a.document(done, func(w io.Writer) {
-					fmt.Fprintf(w, "%d secrets encrypted with key %s\n", done.Changed, done.Key)
+					fmt.Fprintf(w, "%s encrypted with key %s\n", quantity.Of(done.Changed, "secret"), done.Key)
 					for _, left := range done.Left {
 						fmt.Fprintln(w, "left as it is: "+left)
 					}
 				})
 				if err == nil && len(done.Left) > 0 {
-					err = fmt.Errorf("%d secrets could not be decrypted", len(done.Left))
+					err = fmt.Errorf("%s could not be decrypted", quantity.Of(len(done.Left), "secret"))
 				}
 				return err
 			})

@@ -97,6 +97,11 @@ func (s *shell) deadLetters(id string) {
 	}
 	again := fmt.Sprint(s.object("dead", "redrive", id)["new_job_id"])
 	s.fails(exitNotFound, "dead letter "+id, "dead", "show", id)
+	for job, says := range map[string]string{id: "redriven as  " + again, again: "redriven from  " + id} {
+		if out := s.ok("job", "show", job); !strings.Contains(out, says+"\n") {
+			t.Errorf("job %s does not say %q: %s", job, says, out)
+		}
+	}
 	s.waitState(again, "discarded")
 	if docs := s.lines("dead", "discard", "--kind", "command"); len(docs) != 1 || docs[0]["done"] != "discarded" {
 		t.Errorf("discard: %v", docs)

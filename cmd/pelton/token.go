@@ -71,7 +71,7 @@ func (a *app) tokenList() *cobra.Command {
 		Use: "list [USER]", Short: "List tokens, newest first", Args: arguments(cobra.MaximumNArgs(1)),
 		RunE: brief(func(ctx context.Context, args []string) error {
 			return a.withAccess(ctx, func(ctx context.Context, store *access.Store) error {
-				tokens, err := store.TokenList(ctx, strings.Join(args, ""))
+				tokens, err := store.TokenList(ctx, access.TokenListParams{User: strings.Join(args, "")})
 				if err != nil {
 					return accessFault(err)
 				}

@@ -82,7 +82,7 @@ func (a *app) userList() *cobra.Command {
 		Use: "list", Short: "List users and their roles", Args: arguments(cobra.NoArgs),
 		RunE: brief(func(ctx context.Context, _ []string) error {
 			return a.withAccess(ctx, func(ctx context.Context, store *access.Store) error {
-				users, err := store.UserList(ctx)
+				users, err := store.UserList(ctx, access.UserListParams{})
 				if err != nil {
 					return err
 				}

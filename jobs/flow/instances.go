@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/jobs/flow/internal/decide"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 )
@@ -34,7 +35,7 @@ func noNode(g *graph.Flow, known map[string]int, path string) string {
 	case g.Nodes[n].ForEach == nil:
 		return fmt.Sprintf("node %s of flow %s has no for_each, and so no %s", name, g.Name, path)
 	case g.Nodes[n].ForEach.Node == "" && index >= len(g.Nodes[n].ForEach.Items):
-		return fmt.Sprintf("the for_each of node %s of flow %s has %d items, and so no %s", name, g.Name, len(g.Nodes[n].ForEach.Items), path)
+		return fmt.Sprintf("the for_each of node %s of flow %s has %s, and so no %s", name, g.Name, quantity.Of(len(g.Nodes[n].ForEach.Items), "item"), path)
 	case index >= 2*graph.MaxNodes:
 		return fmt.Sprintf("a for_each has up to %d instances, and so no %s", 2*graph.MaxNodes, path)
 	}
@@ -61,7 +62,7 @@ func (l *loaded) noNode(path string) error {
 				count++
 			}
 		}
-		return fmt.Errorf("%s has %d instances, and no %s: %w", name, count, path, ErrNotFound)
+		return fmt.Errorf("%s has %s, and no %s: %w", name, quantity.Of(count, "instance"), path, ErrNotFound)
 	}
 	return fmt.Errorf("flow %s has no node %q: %w", l.run.Flow, path, ErrNotFound)
 }

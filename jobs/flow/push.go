@@ -11,9 +11,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/jobs/flow/internal/bundle"
 	"github.com/peltonq/pelton/jobs/flow/internal/draft"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
+	"github.com/peltonq/pelton/jobs/flow/internal/nodecmd"
+	"github.com/peltonq/pelton/jobs/flow/internal/notice"
 	"github.com/peltonq/pelton/jobs/flow/internal/project"
 	"github.com/peltonq/pelton/jobs/flow/internal/store"
 )
@@ -39,14 +42,11 @@ type FaultsError struct {
 
 func (e *FaultsError) Error() string {
 	var b strings.Builder
-	who, faults := "the upload", "a fault"
+	who := "the upload"
 	if e.Project != "" {
 		who = fmt.Sprintf("project %q", e.Project)
 	}
-	if len(e.Faults) != 1 {
-		faults = fmt.Sprintf("%d faults", len(e.Faults))
-	}
-	fmt.Fprintf(&b, "%s has %s; nothing was stored", who, faults)
+	fmt.Fprintf(&b, "%s has %s; nothing was stored", who, quantity.Say(len(e.Faults), "a fault", "%d faults"))
 	for _, f := range e.Faults {
 		b.WriteString("\n  " + f.String())
 	}
@@ -183,16 +183,14 @@ func (c *Client) PushFlows(ctx context.Context, name string, flows ...*Flow) (*P
 	if err != nil {
 		return nil, err
 	}
-	rules := draft.Rules{Types: types}
+	rules, unknown := draft.Rules{Types: types}, draft.Unknown{}
 	for _, f := range p.Flows {
 		for i := range f.Nodes {
 			n := &f.Nodes[i]
 			if n.Args != nil {
 				continue
 			}
-			if reason := rules.Unknown(n.Type); reason != "" {
-				report.Faults = append(report.Faults, Fault{File: f.Name, Node: n.Path, Reason: reason})
-			}
+			unknown.Add(rules, n.Type, Fault{File: f.Name, Node: n.Path})
 			if c.config.Types[n.Type] != "" || draft.BuiltIn(n.Type) {
 				continue
 			}
@@ -201,6 +199,7 @@ func (c *Client) PushFlows(ctx context.Context, name string, flows ...*Flow) (*P
 			}
 		}
 	}
+	report.Faults = append(report.Faults, unknown.Faults(rules)...)
 	if len(report.Faults) > 0 {
 		return report, &FaultsError{name, report.Faults}
 	}
@@ -276,6 +275,8 @@ func (c *Client) types(ctx context.Context) (types, kinds []string, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("list job kinds: %w", err)
 	}
-	kinds = slices.DeleteFunc(slices.Concat(c.config.Kinds, worked), func(kind string) bool { return c.config.Types[kind] != "" })
+	kinds = slices.DeleteFunc(slices.Concat(c.config.Kinds, worked), func(kind string) bool {
+		return c.config.Types[kind] != "" || kind == nodecmd.Kind || kind == notice.Kind // those are the engine's
+	})
 	return slices.Concat(slices.Collect(maps.Keys(c.config.Types)), kinds), kinds, nil
 }

@@ -21,17 +21,17 @@ type Size struct {
 
 // Sizes lists the runs of a job that have a log, in order, with one entry per stream. A job may have run very often: see SizesBefore.
 func Sizes(ctx context.Context, db DB, schema string, jobID int64) ([]Size, error) {
-	sizes, err := SizesOf(ctx, db, schema, []int64{jobID})
+	sizes, err := SizesOf(ctx, db, schema, []int64{jobID}, math.MaxInt64)
 	return sizes[jobID], err
 }
 
-// SizesOf is Sizes of several jobs, in one statement. Jobs without a log are left out.
-func SizesOf(ctx context.Context, db DB, schema string, jobIDs []int64) (map[int64][]Size, error) {
+// SizesOf is Sizes of several jobs, in one statement, of at most so many of each one's newest runs that have a log. Jobs without a log are left out.
+func SizesOf(ctx context.Context, db DB, schema string, jobIDs []int64, runs int64) (map[int64][]Size, error) {
 	lows := make([]int64, len(jobIDs))
 	for i, id := range jobIDs {
 		lows[i] = secondOf(id) - 1
 	}
-	found, err := db.Query(ctx, statements(schema).Get("runs"), pgx.QueryExecModeCacheDescribe, jobIDs, lows)
+	found, err := db.Query(ctx, statements(schema).Get("runs"), pgx.QueryExecModeCacheDescribe, jobIDs, lows, runs)
 	if err != nil {
 		return nil, fmt.Errorf("sizes of the logs of %d jobs: %w", len(jobIDs), err)
 	}

@@ -1,2 +1,4 @@
--- Mutes that hold at a time.
-SELECT m.rule, m.subject, m.until, m.reason, m.created_at, m.created_by FROM pelton.alert_mute m WHERE m.until > $1 ORDER BY m.rule, m.subject
+-- Mutes that hold at a time ($1; NULL: now), by the primary key: after a rule and a subject ($2, $3), at most $4; NULL is no bound.
+SELECT m.rule, m.subject, m.until, m.reason, m.created_at, m.created_by FROM pelton.alert_mute m
+WHERE m.until > coalesce($1::timestamptz, clock_timestamp()) AND (m.rule, m.subject) > (coalesce($2::text, ''), coalesce($3::text, ''))
+ORDER BY m.rule, m.subject LIMIT $4

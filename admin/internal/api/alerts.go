@@ -52,15 +52,27 @@ func (s *server) alertsRules(ctx context.Context, _ *struct{}) (*answer[document
 	return answered(document.NewAlertRules(status), err)
 }
 
+// mutePlace is where a page of mutes ends.
+type mutePlace struct {
+	Rule    string `json:"r"`
+	Subject string `json:"s"`
+}
+
 func (s *server) alertsMutes(ctx context.Context, in *struct{ Paging }) (*answer[Page[alert.Mute]], error) {
-	status, err := s.Alerts.Status(ctx)
+	const list = "mutes"
+	after, err := positionOf[mutePlace](list, in.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	key := func(m alert.Mute) string { return m.Rule + "\x00" + m.Subject }
-	list := append([]alert.Mute{}, status.Mutes...)
-	slices.SortFunc(list, func(a, b alert.Mute) int { return cmp.Compare(key(a), key(b)) })
-	return answered(pageFrom("mutes", list, in.Paging, key))
+	p := alert.MuteListParams{Limit: in.Limit + 1}
+	if after != nil {
+		p.After = &alert.Mute{Rule: after.Rule, Subject: after.Subject}
+	}
+	mutes, err := s.Alerts.Mutes(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return &answer[Page[alert.Mute]]{pageOf(list, mutes, in.Limit, func(m alert.Mute) any { return mutePlace{m.Rule, m.Subject} })}, nil
 }
 
 // MuteSpec is what is to be muted, and for how long.

@@ -65,18 +65,24 @@ type backfillsListInput struct {
 	Paging
 }
 
-// mostBackfills is how many backfills of a schedule are looked at.
-const mostBackfills = 10_000
-
 func (s *server) backfillsList(ctx context.Context, in *backfillsListInput) (*answer[Page[periodic.Backfill]], error) {
 	if _, err := s.schedule(ctx, in.Name, access.Viewer); err != nil {
 		return nil, err
 	}
-	all, err := s.Schedules.Backfills(ctx, in.Name, mostBackfills)
+	const list = "backfills"
+	before, err := positionOf[int64](list, in.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	return answered(pageFrom("backfills", append([]periodic.Backfill{}, all...), in.Paging, func(b periodic.Backfill) int64 { return -b.ID }))
+	p := periodic.BackfillListParams{Schedule: in.Name, Limit: in.Limit + 1}
+	if before != nil {
+		p.Before = *before
+	}
+	backfills, err := s.Schedules.Backfills(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return &answer[Page[periodic.Backfill]]{pageOf(list, backfills, in.Limit, func(b periodic.Backfill) any { return b.ID })}, nil
 }
 
 // BackfillPath names a backfill.

@@ -156,6 +156,7 @@ type Pushed struct {
 	flow.PushReport
 
 	Schedules []periodic.TriggerChange `json:"schedules,omitempty" doc:"what became of the schedules of the flows' triggers"`
+	Stranded  []periodic.Stranded      `json:"stranded,omitempty" doc:"schedules that run a flow which this version lacks: their ticks will fail"`
 }
 
 func (s *server) flowsPush(ctx context.Context, in *flowsPushInput) (*answer[Pushed], error) {
@@ -215,14 +216,17 @@ func (s *server) push(ctx context.Context, in *flowsPushInput, file *upload.File
 			return nil, newProblem("invalid-flow", "%v; nothing was stored", err)
 		}
 	}
-	if in.Check {
-		return &Pushed{PushReport: *report}, nil
-	}
 	pushed := &Pushed{}
+	if in.Check {
+		pushed.PushReport = *report
+		pushed.Stranded, err = s.Schedules.Stranded(ctx, in.Project, report.Flows)
+		return pushed, err
+	}
 	var with []flow.InPush
 	if in.WithSchedule {
 		with = append(with, s.Schedules.InPush(in.Project, in.TimeZone, &pushed.Schedules))
 	}
+	with = append(with, s.Schedules.StrandedInPush(in.Project, &pushed.Stranded))
 	if report, err = s.Flows.PushZip(ctx, in.Project, file, file.Size, with...); err != nil {
 		return nil, err
 	}

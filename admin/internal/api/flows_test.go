@@ -249,6 +249,14 @@ func TestPushWithSchedules(t *testing.T) {
 	if e.Cron != "quartz:0 0 7 * * ?" || e.TimeZone != "Europe/Berlin" || e.NextAt == nil {
 		t.Errorf("%+v", e)
 	}
+	// A version without the flow: the schedule is told of, but where the push pauses it.
+	for _, query := range []string{"?check=true", "", "?with_schedule=true"} {
+		r := s.ask(s.tokens[access.Admin], "POST", "/api/v1/projects/sales/versions"+query,
+			zipped(t, map[string]string{"p.project": projectFile, "other.flow": twoNodes}), "Content-Type", "application/zip")
+		if r.status != http.StatusCreated || bytes.Contains(r.body, []byte(`"stranded":[{"name":"sales/etl","flow":"etl","next_at":"`)) != (query != "?with_schedule=true") {
+			t.Errorf("%s: %d %s", query, r.status, r.body)
+		}
+	}
 }
 
 // If one schedule of a push is refused, no version is stored and the schedules before it stay as they were.

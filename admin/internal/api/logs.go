@@ -13,6 +13,7 @@ import (
 
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/document"
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/jobs/joblog"
 )
 
@@ -145,7 +146,7 @@ func (s *server) download(ctx context.Context, id int64, in *LogPart, ranged str
 			return nil, err
 		}
 		if part, ok = wanted.of(total); !ok {
-			p := newProblem("range-not-satisfiable", "header.Range: %q lies outside the log, which has %d bytes", ranged, total)
+			p := newProblem("range-not-satisfiable", "header.Range: %q lies outside the log, which has %s", ranged, quantity.Of(total, "byte"))
 			p.header("Content-Range", fmt.Sprintf("bytes */%d", total))
 			return nil, p
 		}

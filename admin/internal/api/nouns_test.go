@@ -171,7 +171,7 @@ func TestDeadLetters(t *testing.T) {
 	}
 	if c := do[document.DeadChanged](s, access.Operator, 200, "POST", "/api/v1/dead/7/redrive", nil); c.NewJobID == 0 || c.Done != "redriven" {
 		t.Errorf("%+v", c)
-	} else if j := do[document.JobDetail](s, access.Viewer, 200, "GET", fmt.Sprintf("/api/v1/jobs/%d", c.NewJobID), nil); j.Kind != "a" {
+	} else if j := do[document.JobDetail](s, access.Viewer, 200, "GET", fmt.Sprintf("/api/v1/jobs/%d", c.NewJobID), nil); j.Kind != "a" || j.RedrivenFrom != 7 || len(j.RedrivenAs) != 0 {
 		t.Errorf("%+v", j)
 	}
 	if c := do[document.DeadChanged](s, access.Admin, 200, "POST", "/api/v1/dead/8/discard", nil); c.Done != "discarded" {

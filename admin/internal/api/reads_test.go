@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/internal/pgtest"
@@ -59,5 +60,43 @@ func TestReadsAreBounded(t *testing.T) {
 	hang.Wait()
 	if r := s.ask(s.tokens[access.Viewer], "GET", "/api/v1/partitions", nil); r.status != http.StatusOK {
 		t.Errorf("afterwards: %d %s", r.status, r.body)
+	}
+}
+
+// A list takes about as long as it is given: one in the order of an index ends early, and says how far it came and how to go on; one that must be sorted is refused.
+func TestListsWithinATime(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	if _, err := s.pool.Exec(t.Context(), `INSERT INTO pelton.job (kind, args) SELECT CASE n WHEN 20000 THEN 'rare' ELSE 'k' END, '{}' FROM generate_series(1, 20000) n`); err != nil {
+		t.Fatal(err)
+	}
+	token := s.tokens[access.Viewer]
+	r := s.ask(token, "GET", "/api/v1/jobs?order=scheduled_at&within=1", nil)
+	s.problemOf(r, http.StatusGatewayTimeout, "too-slow", "query.order: sorting the jobs by scheduled_at took longer than 1 ms: ask for fewer")
+	for _, within := range []string{"0", "10001", "soon"} {
+		s.problemOf(s.ask(token, "GET", "/api/v1/jobs?within="+within, nil), http.StatusUnprocessableEntity, "invalid-request", "query.within")
+	}
+	type part struct {
+		Items      []struct{ Kind string }
+		NextCursor string     `json:"next_cursor"`
+		SearchedTo *time.Time `json:"searched_to"`
+	}
+	found, stops, cursor := 0, 0, ""
+	for {
+		p := do[part](s, access.Viewer, http.StatusOK, "GET", "/api/v1/jobs?kind=rare&within=1"+cursor, nil)
+		found += len(p.Items)
+		if p.NextCursor == "" {
+			break
+		}
+		if stops++; p.SearchedTo == nil || time.Since(*p.SearchedTo) > time.Hour {
+			t.Fatalf("a page that ended early, with %d items, was searched to %v", len(p.Items), p.SearchedTo)
+		}
+		cursor = "&cursor=" + p.NextCursor
+	}
+	if found != 1 || stops == 0 {
+		t.Errorf("%d found, and the search stopped %d times: want 1, and once at least", found, stops)
+	}
+	if p := do[part](s, access.Viewer, http.StatusOK, "GET", "/api/v1/jobs?kind=rare&within=10000", nil); len(p.Items) != 1 || p.NextCursor != "" || p.SearchedTo != nil {
+		t.Errorf("with time enough: %+v", p)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/document"
 	"github.com/peltonq/pelton/jobs/flow"
-	"github.com/peltonq/pelton/jobs/joblog"
 )
 
 func (s *server) addRunLogs() {
@@ -67,7 +66,7 @@ func (s *server) runsLogs(ctx context.Context, in *runsLogsInput) (*answer[Page[
 	for i := range page.Items {
 		ids[i] = page.Items[i].JobID
 	}
-	sizes, err := joblog.SizesOf(ctx, s.Pool, s.Jobs.Schema(), ids)
+	sizes, err := document.ReadLogSizesOf(ctx, s.Pool, s.Jobs.Schema(), ids)
 	if err != nil {
 		return nil, err
 	}

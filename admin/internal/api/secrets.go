@@ -1,11 +1,9 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/peltonq/pelton/admin/access"
@@ -47,32 +45,40 @@ type secretsListInput struct {
 	Project string `query:"project" maxLength:"64" doc:"of this project; *: those for all"`
 }
 
+// secretPlace is where a page of secrets ends.
+type secretPlace struct {
+	Project string `json:"p"`
+	Name    string `json:"n"`
+}
+
 func (s *server) secretsList(ctx context.Context, in *secretsListInput) (*answer[Page[secret.Secret]], error) {
-	actor, _ := access.FromContext(ctx)
-	if in.Project != "" {
-		if err := access.Check(ctx, access.Viewer, secretProject(in.Project)); err != nil {
-			return nil, err
-		}
-	} else if !actor.Anything() {
-		return nil, access.Check(ctx, access.Viewer, "")
-	}
-	var only []string
-	if in.Project != "" {
-		only = []string{in.Project}
-	}
-	found, err := s.Secrets.List(ctx, only...)
+	projects, err := viewed(ctx, secretProject(in.Project))
 	if err != nil {
 		return nil, err
 	}
-	list := make([]secret.Secret, 0, len(found))
-	for _, one := range found {
-		if actor.May(access.Viewer, secretProject(one.Project)) {
-			list = append(list, document.NewSecret(one))
+	if in.Project == secret.Everywhere {
+		if err := access.Check(ctx, access.Viewer, ""); err != nil {
+			return nil, err
 		}
+		projects = []string{in.Project}
 	}
-	key := func(one secret.Secret) string { return one.Project + "\x00" + one.Name }
-	slices.SortFunc(list, func(a, b secret.Secret) int { return cmp.Compare(key(a), key(b)) })
-	return answered(pageFrom("secrets", list, in.Paging, key))
+	const list = "secrets"
+	after, err := positionOf[secretPlace](list, in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	p := secret.ListParams{Projects: projects, Limit: in.Limit + 1}
+	if after != nil {
+		p.After = &secret.Secret{Project: after.Project, Name: after.Name}
+	}
+	found, err := s.Secrets.List(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	for i := range found {
+		found[i] = document.NewSecret(found[i])
+	}
+	return &answer[Page[secret.Secret]]{pageOf(list, found, in.Limit, func(one secret.Secret) any { return secretPlace{one.Project, one.Name} })}, nil
 }
 
 // SecretPath names a secret.

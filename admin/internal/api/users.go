@@ -1,10 +1,8 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/peltonq/pelton/admin/access"
@@ -40,16 +38,24 @@ func by(ctx context.Context) string {
 }
 
 func (s *server) usersList(ctx context.Context, in *struct{ Paging }) (*answer[Page[document.User]], error) {
-	users, err := s.Access.UserList(ctx)
+	const list = "users"
+	after, err := positionOf[string](list, in.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]document.User, len(users))
-	for i, u := range users {
-		list[i] = document.NewUser(u)
+	p := access.UserListParams{Limit: in.Limit + 1}
+	if after != nil {
+		p.After = *after
 	}
-	slices.SortFunc(list, func(a, b document.User) int { return cmp.Compare(a.Name, b.Name) })
-	return answered(pageFrom("users", list, in.Paging, func(u document.User) string { return u.Name }))
+	users, err := s.Access.UserList(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]document.User, len(users))
+	for i, u := range users {
+		items[i] = document.NewUser(u)
+	}
+	return &answer[Page[document.User]]{pageOf(list, items, in.Limit, func(u document.User) any { return u.Name })}, nil
 }
 
 // UserSpec is a user to add.
@@ -143,16 +149,24 @@ type tokensListInput struct {
 }
 
 func (s *server) tokensList(ctx context.Context, in *tokensListInput) (*answer[Page[access.Token]], error) {
-	tokens, err := s.Access.TokenList(ctx, in.User)
+	const list = "tokens"
+	before, err := positionOf[int64](list, in.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]access.Token, len(tokens))
-	for i, t := range tokens {
-		list[i] = document.NewToken(t)
+	p := access.TokenListParams{User: in.User, Limit: in.Limit + 1}
+	if before != nil {
+		p.Before = *before
 	}
-	slices.SortFunc(list, func(a, b access.Token) int { return cmp.Compare(b.ID, a.ID) })
-	return answered(pageFrom("tokens", list, in.Paging, func(t access.Token) int64 { return -t.ID }))
+	tokens, err := s.Access.TokenList(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]access.Token, len(tokens))
+	for i, t := range tokens {
+		items[i] = document.NewToken(t)
+	}
+	return &answer[Page[access.Token]]{pageOf(list, items, in.Limit, func(t access.Token) any { return t.ID })}, nil
 }
 
 // TokenSpec is a token to make.

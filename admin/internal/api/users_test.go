@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -86,4 +87,47 @@ func TestLastAdminStays(t *testing.T) {
 	}
 	s.problemOf(s.ask(s.tokens[access.Viewer], "GET", "/api/v1/jobs", nil), http.StatusForbidden, "forbidden", "")
 	stays()
+}
+
+// What a list of users, tokens, secrets, backfills or mutes gives page by page is what it gives at once, and each page ends where it is asked to.
+func TestListsOfAccessComeInPages(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	exec := func(sql string) {
+		t.Helper()
+		if _, err := s.pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec(`INSERT INTO pelton.access_user (name) SELECT chr(96 + n % 26 + 1) || n FROM generate_series(1, 20) n`)
+	exec(`INSERT INTO pelton.access_token (user_id, expires_at, name, project, role, hash) SELECT id, now(), 'ci', '*', 'viewer', sha256(name::bytea) FROM pelton.access_user`)
+	exec(`INSERT INTO pelton.secret SELECT CASE n % 3 WHEN 0 THEN '*' ELSE 'p' || n % 3 END, 'S' || n, 1, now(), 'x', 'k', 'n', 'v' FROM generate_series(1, 20) n`)
+	exec(`INSERT INTO pelton.alert_mute (rule, subject, until, reason, created_by) SELECT 'r' || n % 3, 's' || n, now() + interval '1 day', '', 'x' FROM generate_series(1, 20) n`)
+	exec(`WITH s AS (INSERT INTO pelton.schedule (name, spec) VALUES ('nightly', '{"name":"nightly","cron":"0 3 * * *","job":{"kind":"noop"}}') RETURNING id),
+		d AS (INSERT INTO pelton.schedule_due (schedule_id, decided) SELECT id, now() FROM s)
+		INSERT INTO pelton.schedule_backfill (schedule_id, from_at, to_at, decided, total, only_missed, status, created_by)
+		SELECT s.id, now(), now(), now(), 1, true, 'completed', 'x' FROM s, generate_series(1, 20)`)
+	for path, least := range map[string]int{
+		"/api/v1/users?": 20, "/api/v1/tokens?": 20, "/api/v1/secrets?": 20, "/api/v1/secrets?project=*&": 6, "/api/v1/secrets?project=p1&": 7,
+		"/api/v1/schedules/nightly/backfills?": 20, "/api/v1/alerts/mutes?": 20,
+	} {
+		type part = page[map[string]any]
+		whole := do[part](s, access.Admin, 200, "GET", path+"limit=1000", nil)
+		var parts []map[string]any
+		cursor := ""
+		for {
+			p := do[part](s, access.Admin, 200, "GET", path+"limit=3"+cursor, nil)
+			parts = append(parts, p.Items...)
+			if p.NextCursor == "" {
+				break
+			}
+			if len(p.Items) != 3 {
+				t.Errorf("%s: a page of %d with another behind it", path, len(p.Items))
+			}
+			cursor = "&cursor=" + p.NextCursor
+		}
+		if len(whole.Items) < least || !reflect.DeepEqual(whole.Items, parts) {
+			t.Errorf("%s: %d at once, %d in pages of 3\n%v\n%v", path, len(whole.Items), len(parts), whole.Items, parts)
+		}
+	}
 }

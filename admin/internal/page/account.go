@@ -67,7 +67,7 @@ func (p *Page) account(r *http.Request) (accountPage, error) {
 	if shown.Sessions, err = p.config.Access.SessionList(ctx, a.Name); err != nil {
 		return shown, err
 	}
-	shown.Tokens, err = p.config.Access.TokenList(ctx, a.Name)
+	shown.Tokens, err = p.config.Access.TokenList(ctx, access.TokenListParams{User: a.Name})
 	return shown, err
 }
 
@@ -181,7 +181,7 @@ func (p *Page) revokeToken(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	tokens, err := p.config.Access.TokenList(r.Context(), name)
+	tokens, err := p.config.Access.TokenList(r.Context(), access.TokenListParams{User: name})
 	if err != nil {
 		return err
 	}

@@ -99,15 +99,13 @@ func (p *Page) showUsers(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := p.limit(r.Context())
 	defer cancel()
-	users, err := p.config.Access.UserList(ctx)
+	shown := usersPage{Roles: access.Roles(), Find: strings.TrimSpace(r.URL.Query().Get("q"))}
+	users, err := p.config.Access.UserList(ctx, access.UserListParams{Find: shown.Find, Limit: adminShown + 1})
 	if err != nil {
 		return err
 	}
-	shown := usersPage{Roles: access.Roles(), First: len(users) == 0, Find: strings.TrimSpace(r.URL.Query().Get("q"))}
+	shown.First = len(users) == 0 && shown.Find == ""
 	for _, u := range users {
-		if !strings.Contains(strings.ToLower(u.Name), strings.ToLower(shown.Find)) {
-			continue
-		}
 		if len(shown.Users) == adminShown {
 			shown.More = true
 			break
@@ -288,14 +286,11 @@ func (p *Page) renderTokens(w http.ResponseWriter, r *http.Request, status int, 
 	shown.Roles, shown.Days = access.Roles(), tokenDays
 	ctx, cancel := p.limit(r.Context())
 	defer cancel()
-	tokens, err := p.config.Access.TokenList(ctx, shown.User)
+	tokens, err := p.config.Access.TokenList(ctx, access.TokenListParams{User: shown.User, Holds: !shown.All, Limit: adminShown + 1})
 	if err != nil {
 		return err
 	}
 	for _, t := range tokens {
-		if !shown.All && (t.Expired || t.RevokedAt != nil) {
-			continue
-		}
 		if len(shown.Tokens) == adminShown {
 			shown.More = true
 			break

@@ -385,7 +385,7 @@ func TestAdminMakesATokenForAnother(t *testing.T) {
 		t.Error("the secret is shown again")
 	}
 	checkEscaped(t, "the audit", admin.Want(200, "/audit?action=token.create&actor=admin", "operator"))
-	tokens, err := s.Access.TokenList(t.Context(), "operator")
+	tokens, err := s.Access.TokenList(t.Context(), access.TokenListParams{User: "operator"})
 	if err != nil || len(tokens) != 2 || tokens[0].Role != access.Operator || tokens[0].ExpiresAt.Sub(tokens[0].CreatedAt) != 30*24*time.Hour {
 		t.Fatalf("%+v, %v", tokens, err)
 	}

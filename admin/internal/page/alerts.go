@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -102,6 +104,9 @@ func (p *Page) showAlerts(w http.ResponseWriter, r *http.Request) error {
 	return p.render(w, r, "alerts", "Alerts", shown)
 }
 
+// plainWord is a text that YAML takes for itself without quotes.
+var plainWord = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_./-]*$`)
+
 // ruleSays are the settings of a rule, as its file has them.
 func ruleSays(r alert.Rule) (says []string) {
 	say := func(set bool, format string, args ...any) {
@@ -109,7 +114,15 @@ func ruleSays(r alert.Rule) (says []string) {
 			says = append(says, fmt.Sprintf(format, args...))
 		}
 	}
-	list := func(name string, words []string) { say(len(words) > 0, "%s: %s", name, strings.Join(words, ", ")) }
+	list := func(name string, words []string) {
+		quoted := make([]string, len(words))
+		for i, word := range words {
+			if quoted[i] = word; !plainWord.MatchString(word) {
+				quoted[i] = strconv.Quote(word)
+			}
+		}
+		say(len(words) > 0, "%s: [%s]", name, strings.Join(quoted, ", "))
+	}
 	age := func(name string, d alert.Duration) { say(d > 0, "%s: %s", name, d) }
 	list("queues", r.Queues)
 	list("kinds", r.Kinds)

@@ -1,7 +1,10 @@
 package page_test
 
 import (
+	"html"
 	"net/url"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +24,7 @@ func furnishAlerts(t *testing.T, s *pagetest.Site) *alert.Store {
 channels:
   ops: {type: mail, to: [ops@example.com], from: pelton@example.com}
 rules:
-  failing: {type: failure_rate, queues: [payments], over: 12.5%, until: 5%, for: 2m, severity: critical}
+  failing: {type: failure_rate, queues: [payments], kinds: ["a, b"], over: 12.5%, until: 5%, for: 2m, severity: critical}
   waiting: {type: oldest_age, over: 10m}
 `))
 	if err != nil {
@@ -56,17 +59,51 @@ func TestOverviewTellsOfDuties(t *testing.T) {
 	}
 }
 
+// rulesFile reads the file of rules that the page offers to begin with, which has at least these.
+func rulesFile(t *testing.T, body string, names ...string) []alert.Rule {
+	t.Helper()
+	_, text, _ := strings.Cut(body, `<pre id="rulesfile">`)
+	text, _, _ = strings.Cut(text, "</pre>")
+	text = html.UnescapeString(text)
+	if strings.Contains(text, "[ops]") {
+		text += "channels: {ops: {type: mail, to: [a@example.com]}}\n"
+	}
+	f, err := alert.Parse("page", []byte(text))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(f.Rules, func(r alert.Rule) bool { return r.Name == name }) {
+			t.Errorf("there is no rule %s in\n%s", name, text)
+		}
+	}
+	return f.Rules
+}
+
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Start(t, pagetest.Options{})
-	s.As("viewer").Want(200, "/alerts", "Nothing is bad", "Those that are built in", "Nobody evaluates the rules", "nobody is told", "lost_jobs", "min_runs: 20")
+	built := s.As("viewer").Want(200, "/alerts", "There is no file yet", "Nothing is bad", "Those that are built in", "Nobody evaluates the rules", "nobody is told", "lost_jobs", "min_runs: 20")
+	if rules := rulesFile(t, built.Body, "lost_jobs"); !reflect.DeepEqual(rules, alert.BuiltIn().Rules) {
+		t.Errorf("the rules that are built in, as the page writes them:\n%+v, want\n%+v", rules, alert.BuiltIn().Rules)
+	}
 	if a := s.As("viewer").Want(200, "/"); strings.Contains(a.Body, "Alerts fire") {
 		t.Error("the overview tells of alerts")
 	}
-	furnishAlerts(t, s)
+	store := furnishAlerts(t, s)
 	viewer, operator := s.As("viewer"), s.As("operator")
 	a := viewer.Want(200, "/alerts", "firing", "critical", "queue payments", "23 % of 140 runs", "to ops", "pending", "queue reports",
-		"/etc/pelton/alerts.yaml", "queues: payments", "over: 12.5%", "until: 5%", "for: 2m", "over: 10m", "Nothing is muted")
+		"/etc/pelton/alerts.yaml", "queues: [payments]", "kinds: [&#34;a, b&#34;]", "over: 12.5%", "until: 5%", "for: 2m", "over: 10m", "Nothing is muted")
+	status, err := store.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := rulesFile(t, a.Body, "failing", "waiting")
+	for i, w := range status.Rules {
+		if !reflect.DeepEqual(written[i], w.Rule) {
+			t.Errorf("a rule in force, as the page writes it:\n%+v, want\n%+v", written[i], w.Rule)
+		}
+	}
 	if strings.Contains(a.Body, "<button>") || strings.Contains(a.Body, "Mute...") {
 		t.Error("a viewer is offered what would be refused")
 	}

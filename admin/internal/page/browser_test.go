@@ -86,8 +86,8 @@ func furnish(t *testing.T, s *pagetest.Site) []shot {
 // Every page fits on a wide and on a narrow screen, and no script fails. With PELTON_SCREENSHOTS=DIR, pictures of all are written there.
 func TestPagesFit(t *testing.T) {
 	t.Parallel()
-	s := pagetest.Start(t, pagetest.Options{Passwords: true, Jobs: pagetest.Working()})
-	shots := furnish(t, s)
+	s := pagetest.Start(t, pagetest.Options{Passwords: true, Jobs: workingLongest()})
+	shots := append(furnish(t, s), furnishLongest(t, s)...)
 	b := s.Browser("admin")
 	dir := os.Getenv("PELTON_SCREENSHOTS")
 	look := func(one shot) {
@@ -106,6 +106,16 @@ func TestPagesFit(t *testing.T) {
 	}
 	for _, one := range shots {
 		look(one)
+	}
+	b.View(1280, false)
+	for _, path := range []string{"/jobs", "/dead"} {
+		b.Go(path)
+		if high := b.Eval(`[...document.querySelectorAll("tbody tr")].filter((e) => e.offsetHeight > 300).length`); high != "0" {
+			t.Errorf("%s has %s rows that long names make higher than 300 px", path, high)
+		}
+		if narrow := b.Eval(`[...document.querySelectorAll("td.args")].filter((e) => e.offsetWidth < 280).length`); narrow != "0" {
+			t.Errorf("%s has %s rows whose args are less than 280 px wide", path, narrow)
+		}
 	}
 	b.ClickText("Log out")
 	b.WaitFor("h1", "Log in")
@@ -131,6 +141,16 @@ func TestJobInABrowser(t *testing.T) {
 	b.ClickText("Run again")
 	b.WaitFor(".flash", "The job was")
 	b.WaitFor("#now", "running")
+	// Enter in a list ticks, and does nothing to what is ticked there.
+	b.Go("/jobs")
+	b.Eval(`addEventListener("submit", (e) => { e.preventDefault(); window.sent = e.submitter.innerText; })`)
+	b.Enter(`tbody [type="checkbox"]`)
+	b.WaitUntil(`document.querySelector("tbody [type=checkbox]").checked`)
+	if sent := b.Eval(`window.sent`); sent != "undefined" {
+		t.Errorf("Enter on a tick pressed %s", sent)
+	}
+	b.ClickText("Cancel those ticked")
+	b.WaitUntil(`window.sent === "Cancel those ticked"`)
 	b.Go("/")
 	b.WaitUntil(`document.querySelector("#figures").dataset.liveState === "live"`)
 	if b.Eval(`document.querySelectorAll("#figures svg").length > 2`) != "true" {

@@ -13,6 +13,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
 )
@@ -166,6 +167,9 @@ func (p *Page) showLetter(w http.ResponseWriter, r *http.Request) error {
 	defer cancel()
 	found, err := p.config.Jobs.DeadGet(ctx, id)
 	if errors.Is(err, rivertype.ErrNotFound) {
+		if made, err := p.config.Jobs.RedrivenAs(ctx, id); err == nil && len(made) > 0 {
+			return notFound("there is no dead letter of job %d any more: it was redriven as job %d", id, made[0])
+		}
 		return notFound("there is no dead letter of job %d: it was redriven or discarded, or its retention has passed", id)
 	}
 	if err != nil {
@@ -230,15 +234,7 @@ func (p *Page) redriveDead(w http.ResponseWriter, r *http.Request) error {
 }
 
 // plural says one or many.
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	if strings.Contains(many, "%d") {
-		return fmt.Sprintf(many, n)
-	}
-	return many
-}
+func plural(n int, one, many string) string { return quantity.Say(n, one, many) }
 
 func (p *Page) askDiscard(w http.ResponseWriter, r *http.Request) error {
 	f, err := chosenDead(r.URL.Query())

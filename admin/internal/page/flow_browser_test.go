@@ -145,6 +145,8 @@ func TestRunFormKeepsLines(t *testing.T) {
 	b := h.Browser("operator")
 	b.Go("/flows/etl/f")
 	b.ClickText("Run it")
+	b.Enter(`[name="p:one"]`)
+	b.WaitFor(".flash", "Nothing was started.")
 	b.ClickText("Start the run")
 	b.WaitFor(".flash", "Started run 1.")
 	if got := options(1); !reflect.DeepEqual(got, flow.Options{}) {
@@ -209,7 +211,7 @@ func TestFlowPagesFit(t *testing.T) {
 	b := h.Browser("admin")
 	dir := os.Getenv("PELTON_SCREENSHOTS")
 	run := func(id int64, rest string) string { return fmt.Sprintf("/runs/%d%s", id, rest) }
-	for _, one := range []shot{
+	shots := append(furnishLongestFlow(t, h), []shot{
 		{"flows", "/flows"},
 		{"project", "/flows/etl"},
 		{"flow", "/flows/etl/nightly"},
@@ -223,7 +225,8 @@ func TestFlowPagesFit(t *testing.T) {
 		{"node-failed", run(failed, "/nodes/10")},
 		{"node-log", run(failed, "/nodes/0")},
 		{"run-confirm", run(live, "/confirm/kill")},
-	} {
+	}...)
+	for _, one := range shots {
 		b.Go(one.path)
 		for _, width := range []int64{1280, 390} {
 			b.View(width, false)

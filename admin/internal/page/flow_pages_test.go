@@ -209,6 +209,14 @@ func TestUploadOfAProject(t *testing.T) {
 	if a := upload(t, admin, "/flows/shop/push", "", good); a.Status != http.StatusSeeOther {
 		t.Errorf("the next version: %d %s", a.Status, a.Body)
 	}
+	for i := range 5 {
+		put(t, s, periodic.Schedule{Name: fmt.Sprintf("daily%d", i), Cron: "0 3 * * *", Flow: &periodic.FlowTarget{Project: "shop", Flow: "nightly"}})
+	}
+	renamed := zipped(t, "p.project", projectFile, "weekly.flow", flowFile)
+	if a := upload(t, admin, "/flows/shop/push", "", renamed); a.Status != http.StatusSeeOther {
+		t.Errorf("with a flow renamed: %d %s", a.Status, a.Body)
+	}
+	admin.Want(200, "/flows/shop", "Note: schedule daily0 runs flow nightly, which this version lacks: its next tick, at ", "schedule daily2 runs", "So will those of 2 other schedules.")
 	for what, refused := range map[string]struct {
 		answer pagetest.Answer
 		status int

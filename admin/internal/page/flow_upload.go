@@ -7,11 +7,13 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/internal/upload"
 	"github.com/peltonq/pelton/jobs/flow"
+	"github.com/peltonq/pelton/periodic"
 )
 
 // uploadTime is how long an upload and what follows may take.
@@ -73,9 +75,10 @@ func (p *Page) pushProject(w http.ResponseWriter, r *http.Request) error {
 	if part.FileName() == "" {
 		return badInput("no file was chosen")
 	}
-	report, err := p.pushPart(r, project, part)
+	var stranded []periodic.Stranded
+	report, err := p.pushPart(r, project, part, p.config.Schedules.StrandedInPush(project, &stranded))
 	if faults, ok := errors.AsType[*flow.FaultsError](err); ok {
-		data := pushedPage{Project: project, Report: report, Fault: fmt.Sprintf("%d faults; nothing was stored", len(faults.Faults))}
+		data := pushedPage{Project: project, Report: report, Fault: plural(len(faults.Faults), "1 fault", "%d faults") + "; nothing was stored"}
 		return p.renderStatus(w, r, http.StatusUnprocessableEntity, "flow_pushed", "Upload of "+project, data)
 	}
 	if err != nil {
@@ -83,19 +86,34 @@ func (p *Page) pushProject(w http.ResponseWriter, r *http.Request) error {
 	}
 	notes := ""
 	if len(report.Notes) > 0 {
-		notes = fmt.Sprintf(" There are %d notes on it.", len(report.Notes))
+		notes = plural(len(report.Notes), " There is a note on it.", " There are %d notes on it.")
 	}
-	return p.done(w, r, "/flows/"+url.PathEscape(project), "Stored version %d of %s: %s, %s.%s", report.Version.No, project,
-		plural(len(report.Flows), "1 flow", "%d flows"), plural(report.Nodes, "1 node", "%d nodes"), notes)
+	return p.done(w, r, "/flows/"+url.PathEscape(project), "Stored version %d of %s: %s, %s.%s%s", report.Version.No, project,
+		plural(len(report.Flows), "1 flow", "%d flows"), plural(report.Nodes, "1 node", "%d nodes"), notes, strandedWords(stranded))
 }
 
-func (p *Page) pushPart(r *http.Request, project string, part *multipart.Part) (_ *flow.PushReport, err error) {
+// strandedShown is how many of the schedules that a push strands are told one by one.
+const strandedShown = 3
+
+// strandedWords tells of schedules that a push strands.
+func strandedWords(list []periodic.Stranded) string {
+	var b strings.Builder
+	for _, s := range list[:min(len(list), strandedShown)] {
+		fmt.Fprintf(&b, " Note: %s.", s)
+	}
+	if more := len(list) - strandedShown; more > 0 {
+		fmt.Fprintf(&b, " So will those of %s.", plural(more, "another schedule", "%d other schedules"))
+	}
+	return b.String()
+}
+
+func (p *Page) pushPart(r *http.Request, project string, part *multipart.Part, with flow.InPush) (_ *flow.PushReport, err error) {
 	file, err := upload.Take(part)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	return p.config.Flows.PushZip(r.Context(), project, file, file.Size)
+	return p.config.Flows.PushZip(r.Context(), project, file, file.Size, with)
 }
 
 func uploadFault(err error) error {

@@ -140,8 +140,8 @@ func TestQueues(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Start(t, pagetest.Options{})
 	operator, viewer := s.As("operator"), s.As("viewer")
-	operator.WantPost(303, "/queues/pause", url.Values{"queue": {"mail"}}, "Paused queue mail.", "by operator")
-	a := viewer.Want(200, "/queues", "paused", "mail", "by operator")
+	operator.WantPost(303, "/queues/pause", url.Values{"queue": {"mail"}}, "Paused queue mail.", "by <bdi>operator</bdi>")
+	a := viewer.Want(200, "/queues", "paused", "mail", "by <bdi>operator</bdi>")
 	if strings.Contains(a.Body, "<button>") {
 		t.Error("a viewer sees buttons")
 	}

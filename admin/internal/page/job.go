@@ -64,6 +64,7 @@ type jobFacts struct {
 	UniqueKey             string
 	FlowMark              *string
 	Letter                bool // there is a dead letter of it
+	RedrivenFrom          *int64
 }
 
 // jobRun is a run of a job, ended or going on.
@@ -114,13 +115,15 @@ func (r jobRun) ready(j jobFacts) time.Time {
 type jobView struct {
 	jobFacts
 
-	ID       int64
-	Runs     []jobRun // the newest first
-	Older    string   // where older runs are
-	Timeline template.HTML
-	Node     *flow.NodeRef // nil: it works for no flow
-	Cut      int           // characters that are shown of long texts
-	Why      string        // what it waits for, if that is not its turn alone
+	ID         int64
+	Runs       []jobRun // the newest first
+	Older      string   // where older runs are
+	Timeline   template.HTML
+	Node       *flow.NodeRef // nil: it works for no flow
+	Cut        int           // characters that are shown of long texts
+	RedrivenAs []int64       // the jobs that were made of its dead letters
+
+	Why string // what it waits for, if that is not its turn alone
 }
 
 // LogRun is the run whose log is the most wanted: the newest that has started; 0: none has.
@@ -157,6 +160,11 @@ func (p *Page) job(ctx context.Context, id int64, before int32) (jobView, error)
 			v.Attempts++ // it counts when it ends
 		} else if !v.Ended() {
 			if v.Why, err = p.config.Jobs.KindWaitsTx(ctx, tx, v.Kind, v.Queue); err != nil {
+				return err
+			}
+		}
+		if v.Ended() {
+			if v.RedrivenAs, err = p.config.Jobs.RedrivenAsTx(ctx, tx, id); err != nil {
 				return err
 			}
 		}

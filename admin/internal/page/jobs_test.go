@@ -261,6 +261,27 @@ func unmarked(page string) string {
 	return strings.NewReplacer("<mark>", "", "</mark>", "").Replace(page)
 }
 
+// The log of a job that has not begun says so, and what it waits for.
+func TestLogOfAJobThatWaits(t *testing.T) {
+	t.Parallel()
+	s := pagetest.Start(t, pagetest.Options{})
+	later := time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)
+	scheduled, pending, cancelled := s.Insert(pagetest.Task{}, &river.InsertOpts{ScheduledAt: later}), s.Insert(pagetest.Task{}, &river.InsertOpts{Pending: true}), s.Insert(pagetest.Task{}, nil)
+	line := s.Insert(pagetest.Task{}, nil)
+	if _, err := s.Jobs.JobCancel(t.Context(), cancelled); err != nil {
+		t.Fatal(err)
+	}
+	for job, says := range map[int64]string{
+		scheduled: "is scheduled for 2099-01-01T00:00:00Z", pending: "is pending: it waits to be released", cancelled: "This run never began: the job is cancelled",
+		line: "is in the line of queue default since",
+	} {
+		a := s.As("viewer").Want(200, fmt.Sprintf("/jobs/%d/log", job), says)
+		if strings.Contains(a.Body, "Nothing was printed") || job != cancelled && !strings.Contains(a.Body, "had not begun when the page was made") {
+			t.Errorf("the log of a job that %q: %s", says, a.Body)
+		}
+	}
+}
+
 // A search finds each line once, also where it crosses from one page, or one chunk, into the next.
 func TestLogSearchFindsEachLineOnce(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river/rivertype"
 
+	"github.com/peltonq/pelton/admin/document"
 	"github.com/peltonq/pelton/jobs/joblog"
 )
 
@@ -130,6 +132,8 @@ type logView struct {
 	Last   int64
 	More   bool // there is more after it
 	Before bool // and before
+
+	NotBegun string // why there is nothing yet; empty: the run has begun
 }
 
 // logPrinter makes HTML of chunks.
@@ -355,6 +359,9 @@ func (p *Page) showChosenLog(w http.ResponseWriter, r *http.Request, c logChoice
 		default:
 			v.logView, err = p.logEnd(ctx, tx, c, logBytes)
 		}
+		if err == nil && v.Empty {
+			v.NotBegun, err = p.notBegun(ctx, tx, c)
+		}
 		return err
 	})
 	if err != nil {
@@ -368,6 +375,33 @@ func (p *Page) showChosenLog(w http.ResponseWriter, r *http.Request, c logChoice
 		v.Next = c.address("", "after", strconv.FormatInt(v.Last, 10))
 	}
 	return p.render(w, r, "log", fmt.Sprintf("Log of job %d, run %d", c.Job, c.Run), &v)
+}
+
+// notBegun says that the run of a log has not begun, and what it waits for; empty: it has, or there is no such run.
+func (p *Page) notBegun(ctx context.Context, tx pgx.Tx, c logChoice) (string, error) {
+	job, err := p.config.Jobs.JobGetTx(ctx, tx, c.Job)
+	if errors.Is(err, rivertype.ErrNotFound) { // logs outlive their jobs
+		return "", nil
+	}
+	if err != nil || job.State == rivertype.JobStateRunning {
+		return "", err
+	}
+	runs, err := p.jobRuns(ctx, tx, c.Job, c.Run+1, 1, "")
+	if err != nil {
+		return "", err
+	}
+	switch known := len(runs) > 0 && runs[0].Run == c.Run; {
+	case known && runs[0].StartedAt != nil, !known && c.Run > 1:
+		return "", nil
+	case ended(string(job.State)):
+		return fmt.Sprintf("This run never began: the job is %s.", job.State), nil
+	}
+	text := "The job " + document.NextRun(job) + "."
+	why, err := p.config.Jobs.KindWaitsTx(ctx, tx, job.Kind, job.Queue)
+	if why != "" {
+		text += " It waits: " + why + "."
+	}
+	return "This run had not begun when the page was made. " + text, err
 }
 
 // logSizes tells how much the newest runs of a job printed, the newest first, and then the one that is shown.

@@ -65,6 +65,15 @@ func TestDeadLetters(t *testing.T) {
 	operator.WantPost(400, "/dead/redrive", nil, "tick some")
 	operator.WantPost(400, "/dead/redrive", url.Values{"back": {"/dead?reason=exhausted"}}, "tick some", "Redrive all that match", fmt.Sprintf(`value="%d"`, ids[0]), "<option selected>exhausted")
 	operator.WantPost(303, "/dead/redrive", url.Values{"id": {fmt.Sprint(ids[0])}}, fmt.Sprintf("new job of dead letter %d", ids[0]), "available")
+	// The old job leads to the new one and back.
+	made, err := s.Jobs.RedrivenAs(t.Context(), ids[0])
+	if err != nil || len(made) != 1 {
+		t.Fatalf("made of dead letter %d: %v, %v", ids[0], made, err)
+	}
+	link := `<a class="mono" href="/jobs/%d">`
+	viewer.Want(200, fmt.Sprintf("/jobs/%d", ids[0]), "Redriven as", fmt.Sprintf(link, made[0]))
+	viewer.Want(200, fmt.Sprintf("/jobs/%d", made[0]), "Redriven from", fmt.Sprintf(link, ids[0]))
+	viewer.Want(404, fmt.Sprintf("/dead/%d", ids[0]), fmt.Sprintf("it was redriven as job %d", made[0]))
 	operator.WantPost(303, "/dead/redrive", url.Values{"id": {fmt.Sprint(ids[1]), fmt.Sprint(ids[2])}}, "Made 2 new jobs")
 	admin.Want(200, "/dead/discard?all=1&queue=mail-idle", "All dead letters that match the filter")
 	admin.Want(200, fmt.Sprintf("/dead/discard?id=%d", ids[3]), fmt.Sprintf("The dead letter of job %d", ids[3]))

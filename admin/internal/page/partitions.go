@@ -172,10 +172,10 @@ func maintained(report schema.Report) string {
 	for _, n := range report.Deleted {
 		deleted += n
 	}
-	text := []string{fmt.Sprintf("%d partitions were made ahead, %d closed, %d dropped; %s deleted one by one.", len(report.Created), len(report.Closed), len(report.Dropped),
+	text := []string{fmt.Sprintf("%s made ahead, %d closed, %d dropped; %s deleted one by one.", plural(len(report.Created), "1 partition was", "%d partitions were"), len(report.Closed), len(report.Dropped),
 		plural(deleted, "1 row was", "%d rows were"))}
 	if report.Survivors > 0 {
-		text = append(text, plural(report.Survivors, "1 job", "%d jobs")+" of those dropped live on.")
+		text = append(text, plural(report.Survivors, "1 job of those dropped lives on.", "%d jobs of those dropped live on."))
 	}
 	if len(report.Kept) > 0 {
 		text = append(text, "Kept, since too many of their jobs live on: "+strings.Join(report.Kept, ", ")+".")

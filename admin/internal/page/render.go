@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/peltonq/pelton/admin/access"
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/jobs/command"
 )
 
@@ -111,6 +112,7 @@ var funcs = template.FuncMap{
 	"secs":   func(s float64) string { return duration(time.Duration(s * float64(time.Second))) },
 	"bytes":  byteCount,
 	"count":  count,
+	"many":   quantity.Of[int],
 	"pretty": pretty,
 	"class":  stateClass,
 	"join":   strings.Join,

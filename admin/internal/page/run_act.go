@@ -137,7 +137,7 @@ func (p *Page) changeRun(w http.ResponseWriter, r *http.Request) error {
 		for i, path := range paths {
 			if err = flows.MarkSucceeded(ctx, run.ID, path); err != nil {
 				if i > 0 {
-					err = fmt.Errorf("%d nodes were marked; then: %w", i, err)
+					err = fmt.Errorf("%s marked; then: %w", plural(i, "1 node was", "%d nodes were"), err)
 				}
 				break
 			}

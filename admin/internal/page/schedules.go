@@ -272,7 +272,7 @@ func (p *Page) scheduleNow(ctx context.Context, name string) (*scheduleNow, erro
 	if now.Ticks, _, err = p.ticks(ctx, e, periodic.TicksParams{Limit: ticksShown}); err != nil {
 		return nil, err
 	}
-	now.Backfills, err = p.config.Schedules.Backfills(ctx, name, backfillsShown)
+	now.Backfills, err = p.config.Schedules.Backfills(ctx, periodic.BackfillListParams{Schedule: name, Limit: backfillsShown})
 	return now, err
 }
 

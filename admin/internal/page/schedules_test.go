@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -297,7 +298,7 @@ func TestScheduleChangedByTwo(t *testing.T) {
 	}
 }
 
-// The form shows what it will do, and a person pauses and resumes by buttons.
+// The form shows what it will do, also by the key Enter, and a person pauses and resumes by buttons.
 func TestScheduleInABrowser(t *testing.T) {
 	t.Parallel()
 	s := pagetest.Start(t, pagetest.Options{Passwords: true})
@@ -307,8 +308,17 @@ func TestScheduleInABrowser(t *testing.T) {
 	b.Fill(`[name="cron"]`, "30 2 * * *")
 	b.Fill(`[name="zone"]`, "Europe/Berlin")
 	b.Fill(`[name="kind"]`, "noop")
+	for _, field := range []string{`[name="cron"]`, `[name="from"]`} {
+		b.Enter(field)
+		b.WaitUntil(`location.hash === "#to-come"`)
+		b.WaitFor("ol.ticks", "02:30:00")
+		b.Fill(`[name="from"]`, "2031-05-06")
+	}
 	b.ClickText("Show the next ticks")
-	b.WaitFor("ol.ticks", "02:30:00")
+	b.WaitFor("ol.ticks", "2031-05-06 02:30:00")
+	if _, err := s.Schedules.Get(t.Context(), "nightly"); !errors.Is(err, periodic.ErrNotFound) {
+		t.Errorf("Enter has stored it: %v", err)
+	}
 	b.ClickText("Save")
 	b.WaitFor("h1", "nightly")
 	b.ClickText("Pause")

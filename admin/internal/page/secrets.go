@@ -46,23 +46,24 @@ func secretRole(r *http.Request, role access.Role, project string) error {
 
 func (p *Page) showSecrets(w http.ResponseWriter, r *http.Request) error {
 	shown := secretsPage{Project: strings.TrimSpace(r.URL.Query().Get("project")), Name: r.URL.Query().Get("name")}
-	var only []string
+	all, only := actor(r.Context()).Projects(access.Viewer)
 	if shown.Project != "" {
 		if err := secretRole(r, access.Viewer, shown.Project); err != nil {
 			return err
 		}
-		only = []string{shown.Project}
+		all, only = false, []string{shown.Project}
 	}
 	ctx, cancel := p.limit(r.Context())
 	defer cancel()
-	found, err := p.config.Secrets.List(ctx, only...)
+	params := secret.ListParams{Projects: append([]string{}, only...), Limit: adminShown + 1}
+	if all {
+		params.Projects = nil
+	}
+	found, err := p.config.Secrets.List(ctx, params)
 	if err != nil {
 		return err
 	}
 	for _, one := range found {
-		if secretRole(r, access.Viewer, one.Project) != nil {
-			continue
-		}
 		if len(shown.Secrets) == adminShown {
 			shown.More = true
 			break
@@ -155,7 +156,7 @@ func (p *Page) askDeleteSecret(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := p.limit(r.Context())
 	defer cancel()
-	found, err := p.config.Secrets.List(ctx, project)
+	found, err := p.config.Secrets.List(ctx, secret.ListParams{Projects: []string{project}})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/internal/sqlfile"
 	"github.com/peltonq/pelton/jobs"
 )
@@ -98,7 +99,7 @@ func (c *Client) Set(ctx context.Context, project, name string, value []byte) (S
 	}
 	switch {
 	case len(value) < MinValue:
-		return Secret{}, invalidf("the value of secret %s has %d bytes, want %d or more: a shorter one could not be kept out of logs", name, len(value), MinValue)
+		return Secret{}, invalidf("the value of secret %s has %s, want %d or more: a shorter one could not be kept out of logs", name, quantity.Of(len(value), "byte"), MinValue)
 	case len(value) > MaxValue:
 		return Secret{}, invalidf("the value of secret %s has %d bytes, at most %d are allowed", name, len(value), MaxValue)
 	case bytes.IndexByte(value, 0) >= 0:
@@ -157,24 +158,24 @@ func (c *Client) set(ctx context.Context, tx pgx.Tx, keys *Keys, p place, value 
 	return now[0].secret(), c.audit(ctx, tx, "secret.set", p.String(), before, fields{"version": p.version, "key": keys.newest})
 }
 
-// List lists secrets by project and name, without their values: those of the projects given, or all.
-func (c *Client) List(ctx context.Context, projects ...string) ([]Secret, error) {
-	if len(projects) == 0 {
-		return c.list(ctx, nil)
-	}
-	all := []Secret{}
-	for _, project := range projects {
-		found, err := c.list(ctx, &project)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found...)
-	}
-	return all, nil
+// ListParams say which secrets to list. Zero fields ask for nothing.
+type ListParams struct {
+	Projects []string // of these; Everywhere: those for all projects
+	After    *Secret  // continue a list: its last secret
+	Limit    int      // at most so many; 0: all
 }
 
-func (c *Client) list(ctx context.Context, project *string) ([]Secret, error) {
-	found, err := sqlfile.Rows(ctx, c.sql, c.pool, pgx.RowToStructByPos[Secret], "list", project)
+// List lists secrets by project and name, without their values.
+func (c *Client) List(ctx context.Context, p ListParams) ([]Secret, error) {
+	var project, name *string
+	if p.After != nil {
+		project, name = &p.After.Project, &p.After.Name
+	}
+	var limit *int
+	if p.Limit != 0 {
+		limit = &p.Limit
+	}
+	found, err := sqlfile.Rows(ctx, c.sql, c.pool, pgx.RowToStructByPos[Secret], "list", p.Projects, project, name, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list secrets: %w", err)
 	}

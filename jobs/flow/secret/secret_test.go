@@ -92,12 +92,17 @@ func TestSetListDelete(t *testing.T) {
 	}
 	d.set(secret.Everywhere, "A", "another")
 	d.set("web", "B", "of web")
-	all, err := d.secrets.List(t.Context())
+	all, err := d.secrets.List(t.Context(), secret.ListParams{})
 	d.must(err)
-	some, err := d.secrets.List(t.Context(), "etl", secret.Everywhere)
+	some, err := d.secrets.List(t.Context(), secret.ListParams{Projects: []string{"etl", secret.Everywhere}})
 	d.must(err)
-	if len(all) != 3 || all[0].Project != "*" || all[1].Version != 2 || len(some) != 2 || some[0].Project != "etl" || some[1].Name != "A" {
+	if len(all) != 3 || all[0].Project != "*" || all[1].Version != 2 || len(some) != 2 || some[0].Project != "*" || some[1].Project != "etl" {
 		t.Errorf("list: %+v, of some %+v", all, some)
+	}
+	part, err := d.secrets.List(t.Context(), secret.ListParams{After: &all[0], Limit: 1})
+	d.must(err)
+	if len(part) != 1 || part[0] != all[1] {
+		t.Errorf("after %+v: %+v", all[0], part)
 	}
 	d.reads(value)
 	d.must(d.secrets.Delete(t.Context(), "etl", "A"))

@@ -136,6 +136,11 @@ func (s *Store) RedriveMany(ctx context.Context, db DB, filter DeadFilter, limit
 	return made, nil
 }
 
+// RedrivenAs lists the jobs that redrives made of a job's dead letters, the newest first, at most 10.
+func (s *Store) RedrivenAs(ctx context.Context, db DB, id int64) ([]int64, error) {
+	return query(ctx, db, s.sql.Get("redriven_as"), "jobs made of a dead letter", pgx.RowTo[int64], id)
+}
+
 // DeadNodes counts the dead letters that match and are of flows' nodes, up to limit.
 func (s *Store) DeadNodes(ctx context.Context, db DB, filter DeadFilter, limit int) (n int, err error) {
 	err = db.QueryRow(ctx, s.sql.Get("dead_nodes"), append(filter.args(), limit)...).Scan(&n)

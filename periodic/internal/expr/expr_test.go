@@ -155,6 +155,7 @@ func TestFaults(t *testing.T) {
 	now := at("2026-11-29 12:00:00")
 	for text, want := range map[string]string{
 		"":                      "expression: is empty; give five fields such as 0 2 * * *",
+		"noon":                  "expression: has 1 field; standard cron has 5, or 6 with seconds first, and Quartz 6 or 7",
 		"1 2 3":                 "expression: has 3 fields; standard cron has 5, or 6 with seconds first, and Quartz 6 or 7",
 		"quartz:0 12 * * ?":     "expression: has 5 fields; Quartz has 6, with seconds first, or 7 with a year",
 		"cron:0 0 0 1 1 * 2027": "expression: has 7 fields; standard cron has 5, or 6 with seconds first, and Quartz 6 or 7",

@@ -25,7 +25,7 @@ func readQuartz(e *Expr, texts []string) error {
 	if len(texts) != 6 && len(texts) != 7 {
 		return &FieldError{
 			FieldExpression, e.text,
-			fmt.Sprintf("has %d fields; Quartz has 6, with seconds first, or 7 with a year", len(texts)),
+			fmt.Sprintf("has %s; Quartz has 6, with seconds first, or 7 with a year", fieldCount(len(texts))),
 		}
 	}
 	specials := [7]func(string) (bool, string){3: e.days.dayOfMonth, 5: e.days.dayOfWeek}

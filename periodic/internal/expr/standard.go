@@ -36,7 +36,7 @@ func readStandard(e *Expr, texts []string) error {
 	default:
 		return &FieldError{
 			FieldExpression, e.text,
-			fmt.Sprintf("has %d fields; standard cron has 5, or 6 with seconds first, and Quartz 6 or 7", len(texts)),
+			fmt.Sprintf("has %s; standard cron has 5, or 6 with seconds first, and Quartz 6 or 7", fieldCount(len(texts))),
 		}
 	}
 	faults := make([]*FieldError, len(texts))
@@ -118,4 +118,11 @@ func sundayFirst(text string) string {
 		items[i] = strings.Join(list, ",")
 	}
 	return strings.Join(items, ",")
+}
+
+func fieldCount(n int) string {
+	if n == 1 {
+		return "1 field"
+	}
+	return fmt.Sprintf("%d fields", n)
 }

@@ -28,8 +28,8 @@ type BackfillRow struct {
 }
 
 // Backfills reads backfills of a schedule (empty: of all), or one by its id (0: any).
-func (s *Store) Backfills(ctx context.Context, db DB, schedule string, id int64, limit int) ([]BackfillRow, error) {
-	return all[BackfillRow](ctx, s, db, "backfills", nullText(schedule), nullID(id), limit)
+func (s *Store) Backfills(ctx context.Context, db DB, schedule string, id, before int64, limit int) ([]BackfillRow, error) {
+	return all[BackfillRow](ctx, s, db, "backfills", nullText(schedule), nullID(id), limit, nullID(before))
 }
 
 // Backfill is one that is locked.

@@ -228,6 +228,11 @@
       if (!Number.isNaN(at.getTime())) time.title = (time.title ? time.title + ", " : "UTC; ") + at.toLocaleString() + " here";
     }
     for (const table of root.querySelectorAll("form[data-all]")) {
+      table.onkeypress = (event) => { // Enter ticks, as the space bar does: it would press the first button, which acts on all that is ticked
+        if (event.key !== "Enter" || event.target.type !== "checkbox") return;
+        event.preventDefault();
+        event.target.click();
+      };
       const all = table.querySelector("thead input[type=checkbox]");
       if (!all) continue;
       all.hidden = false;

@@ -137,6 +137,12 @@ func (b *Browser) Fill(selector, value string) {
 	b.Do(chromedp.SetValue(chromedp.CSS(selector), value, chromedp.NodeVisible))
 }
 
+// Enter presses the key Enter in what a CSS selector finds first.
+func (b *Browser) Enter(selector string) {
+	b.t.Helper()
+	b.Do(chromedp.SendKeys(chromedp.CSS(selector), "\r", chromedp.NodeVisible))
+}
+
 // Click clicks at what a CSS selector finds first.
 func (b *Browser) Click(selector string) {
 	b.t.Helper()

@@ -3,6 +3,8 @@ package cond
 import (
 	"fmt"
 	"strings"
+
+	"github.com/peltonq/pelton/internal/quantity"
 )
 
 // Parents counts how a node's parents have ended. Those that count as a success are SUCCEEDED, SKIPPED and FAILED_SUCCEEDED, as
@@ -162,7 +164,7 @@ func macroWhy(m Macro, p Parents) string {
 
 // String is for people.
 func (p Parents) String() string {
-	return fmt.Sprintf("of %d parents %d succeeded and %d failed", p.Succeeded+p.Failed, p.Succeeded, p.Failed)
+	return fmt.Sprintf("of %s %d succeeded and %d failed", quantity.Of(p.Succeeded+p.Failed, "parent"), p.Succeeded, p.Failed)
 }
 
 // shown quotes a value for a person, shortened.

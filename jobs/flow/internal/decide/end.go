@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/jobs/flow/internal/cond"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 )
@@ -144,7 +145,7 @@ func (m *Machine) close(scope int) {
 	case m.timedOut(scope):
 		reason = m.nodes[scope].Reason
 	case status == Failed:
-		reason = fmt.Sprintf("%d of %d nodes in it failed", m.counts[scope].failing, len(m.contents(scope)))
+		reason = fmt.Sprintf("%d of %s in it failed", m.counts[scope].failing, quantity.Of(len(m.contents(scope)), "node"))
 	case status == Killed:
 		reason = cmpOr(m.whyStopped(scope), m.whyOver(scope, status))
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 )
 
@@ -25,7 +26,7 @@ func (m *Machine) Why(n int) string {
 		return fmt.Sprintf("it failed and waits for its retry %d of %d", node.Attempt+1, m.Spec(n).Retry.Max)
 	case m.isScope(n):
 		total := len(m.contents(n))
-		return fmt.Sprintf("%d of %d nodes in it have ended", total-m.counts[n].left, total)
+		return fmt.Sprintf("%d of %s ended", total-m.counts[n].left, quantity.Say(total, "1 node in it has", "%d nodes in it have"))
 	default:
 		return "its job waits in its queue or runs"
 	}
@@ -40,7 +41,7 @@ func (m *Machine) WhyRun() string {
 		return "it is being killed: " + cmpOr(m.reason, "the run was killed")
 	}
 	total := len(m.plan.top)
-	stands := fmt.Sprintf("it is %s: %d of %d nodes have ended", m.status(), total-m.top.left, total)
+	stands := fmt.Sprintf("it is %s: %d of %s ended", m.status(), total-m.top.left, quantity.Say(total, "1 node has", "%d nodes have"))
 	if m.top.failing > 0 {
 		stands += "; " + m.failures(Top)
 	}

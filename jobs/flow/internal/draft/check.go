@@ -26,6 +26,9 @@ func Check(p *Project, rules Rules) (*graph.Project, []graph.Fault) {
 	for _, f := range p.Flows {
 		c.flow(f)
 	}
+	for _, f := range c.unknown.Faults(c.rules) {
+		c.faults = keep(c.faults, f)
+	}
 	if c.split() { // what refers to nothing, or to itself, is passed over: that is a fault already
 		c.embedding()
 		c.sizes()
@@ -44,6 +47,7 @@ type checker struct {
 	jobs    map[string]int   // Flow 1.0: numbers of all jobs
 	parts   map[*Flow][]int  // Flow 1.0: numbers of the jobs that are a flow's
 	faults  []graph.Fault
+	unknown Unknown
 
 	secretive bool // the project uses secrets
 }

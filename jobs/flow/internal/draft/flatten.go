@@ -2,10 +2,10 @@ package draft
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/peltonq/pelton/internal/quantity"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 )
 
@@ -138,7 +138,7 @@ func countText(nodes int) string {
 	if nodes >= beyond {
 		return "more nodes than can be counted"
 	}
-	return fmt.Sprintf("%d nodes", nodes)
+	return quantity.Of(nodes, "node")
 }
 
 func (c *checker) sizeOfFlow(f *Flow, known sizes) size {

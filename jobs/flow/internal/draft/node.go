@@ -53,7 +53,7 @@ func (c *checker) node(n *Node, prefix string, inherited []graph.Config) {
 	case n.Type == "":
 		fault("type", "type is missing")
 	case !c.rules.knows(n.Type):
-		fault("type", "%s", unknownType(n.Type))
+		c.unknown.Add(c.rules, n.Type, graph.Fault{File: n.File, Line: n.Lines.of("type", n.Line), Node: prefix + n.Name})
 	case n.Type == graph.TypeCommand && n.Args == nil && missing("command"):
 		fault("command", "command is missing")
 	case n.Type == graph.TypeJavaProcess && missing("java.class"):

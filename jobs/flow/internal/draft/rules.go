@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
+	"github.com/peltonq/pelton/internal/suggest"
 	"github.com/peltonq/pelton/jobs/flow/internal/graph"
 )
 
@@ -47,16 +49,76 @@ func (r Rules) knows(typ string) bool {
 	return BuiltIn(typ) || slices.Contains(r.Types, typ)
 }
 
-// Unknown says what is wrong with a type that nodes cannot have; "" if they can.
-func (r Rules) Unknown(typ string) string {
-	if r.knows(typ) {
-		return ""
-	}
-	return unknownType(typ)
+// Unknown gathers the nodes whose type is none that nodes can have, so that each such type is told of once.
+type Unknown struct {
+	nodes map[string][]graph.Fault // by type: where they are
+	order []string
 }
 
-func unknownType(typ string) string {
-	return fmt.Sprintf("unknown type %q: it is neither built in (%s), nor a registered job kind, nor mapped to a command", typ, strings.Join(builtIn, ", "))
+// Add notes a node, if its type is unknown.
+func (u *Unknown) Add(r Rules, typ string, at graph.Fault) {
+	if r.knows(typ) {
+		return
+	}
+	if u.nodes == nil {
+		u.nodes = map[string][]graph.Fault{}
+	}
+	if u.nodes[typ] == nil {
+		u.order = append(u.order, typ)
+	}
+	u.nodes[typ] = append(u.nodes[typ], at)
+}
+
+// Faults is one for each type, at the first of its nodes.
+func (u *Unknown) Faults(r Rules) []graph.Fault {
+	faults := make([]graph.Fault, len(u.order))
+	for i, typ := range u.order {
+		at := u.nodes[typ]
+		faults[i] = at[0]
+		faults[i].Reason = fmt.Sprintf("unknown type %q%s: it is neither built in (%s), nor a job kind that a live worker knows, nor mapped to a command%s "+
+			"Start a worker of that kind before you push, or map it: pelton flow push --flow-type '%s=COMMAND'",
+			typ, others(at[1:]), strings.Join(builtIn, ", "), r.near(typ), plainType(typ))
+	}
+	return faults
+}
+
+// plainType is a type as somebody may type it, or a word that stands for it.
+func plainType(typ string) string {
+	if strings.ContainsFunc(typ, func(c rune) bool { return c == '\'' || c == '=' || !unicode.IsPrint(c) }) {
+		return "TYPE"
+	}
+	return typ
+}
+
+// others names the first of the other nodes of an unknown type.
+func others(at []graph.Fault) string {
+	const most = 3
+	if len(at) == 0 {
+		return ""
+	}
+	names := make([]string, 0, most)
+	for _, n := range at[:min(len(at), most)] {
+		names = append(names, fmt.Sprintf("%.100q", n.Node))
+	}
+	text := ", also of " + strings.Join(names, ", ")
+	if more := len(at) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// near names the type that somebody may have meant, else the kinds and mapped types that there are, if they are few.
+func (r Rules) near(typ string) string {
+	const most = 10
+	types := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(r.Types))), BuiltIn)
+	near := suggest.Near(typ, append(slices.Clone(builtIn), types...))
+	switch {
+	case strings.HasPrefix(near, "; did you mean"):
+		return near
+	case len(types) == 0 || len(types) > most:
+		return "."
+	}
+	return "; known are " + strings.Join(types, ", ") + "."
 }
 
 // TypesOf returns the types of a project's nodes: for code, which knows its own job kinds.

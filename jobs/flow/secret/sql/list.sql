@@ -1,2 +1,3 @@
--- Lists secrets without their values: of a project, or of all if $1 is NULL.
-SELECT project, name, version, key, set_at, set_by FROM pelton.secret WHERE $1::text IS NULL OR project = $1 ORDER BY project, name
+-- Lists secrets without their values, by the primary key: of some projects ($1), after a project and a name ($2, $3), at most $4; NULL is no bound.
+SELECT project, name, version, key, set_at, set_by FROM pelton.secret
+WHERE ($1::text[] IS NULL OR project = ANY ($1)) AND (project, name) > (coalesce($2::text, ''), coalesce($3::text, '')) ORDER BY project, name LIMIT $4
