@@ -22,7 +22,7 @@ type filledPages struct {
 	job    int64 // an ended one
 	failed int64
 	logged int64 // has printed much
-	run    int64 // of the large flow
+	run    int64 // of the large flow; its first node printed much
 }
 
 // paths are looked at beside what links lead to: filters that people type.
@@ -32,7 +32,7 @@ func (f *filledPages) paths() []string {
 		"/", "/jobs", "/jobs?state=discarded", "/jobs?state=completed", "/jobs?state=available", "/jobs?kind=kind-7", "/jobs?kind=nowhere",
 		"/jobs?queue=queue-3", "/jobs?tag=tag-11", "/jobs?tag=nowhere", "/jobs?queue=queue-3&state=completed&kind=kind-3",
 		"/jobs?args=customer-4711", "/jobs?args=nowhere", "/jobs/" + id(f.job), "/jobs/" + id(f.failed), "/jobs/" + id(f.logged),
-		"/runs/" + id(f.run), "/dead", "/audit", "/api/v1/jobs", "/api/v1/jobs?state=discarded", "/api/v1/queues",
+		"/jobs/" + id(f.logged) + "/log?q=nowhere", "/runs/" + id(f.run), "/runs/" + id(f.run) + "/logs?q=nowhere", "/dead", "/audit", "/api/v1/jobs", "/api/v1/jobs?state=discarded", "/api/v1/queues",
 	}
 }
 
@@ -136,6 +136,9 @@ func fillPages(ctx context.Context, pool *pgxpool.Pool, dsn string, config Pages
 	var err error
 	if f.run, err = fillFlow(ctx, pool, config); err != nil {
 		return nil, fmt.Errorf("a large flow: %w", err)
+	}
+	if err := exec("UPDATE pelton.flow_node SET job_id = $1 WHERE run_id = $2 AND no = 0", f.logged, f.run); err != nil {
+		return nil, fmt.Errorf("a node with a long log: %w", err)
 	}
 	if err := exec("VACUUM (ANALYZE)"); err != nil {
 		return nil, err

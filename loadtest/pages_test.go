@@ -16,8 +16,8 @@ func TestPagesReport(t *testing.T) {
 		t.Errorf("%+v, want %+v", load, want)
 	}
 	var r PagesReport
-	r.split([]PageTime{{Page: "/jobs?after&further", Median: 400}, {Page: "/jobs?kind", Median: 2}, {Page: "/", Median: 3}})
-	if len(r.Pieces) != 1 || r.Pieces[0].Median != 400 || len(r.Pages) != 2 || r.Pages[0].Page != "/" {
+	r.split([]PageTime{{Page: "/jobs?after&further", Median: 400}, {Page: "/runs/*/logs?after&further&looked&q", Median: 410}, {Page: "/jobs?kind", Median: 2}, {Page: "/", Median: 3}})
+	if len(r.Pieces) != 2 || r.Pieces[1].Median != 400 || len(r.Pages) != 2 || r.Pages[0].Page != "/" {
 		t.Errorf("%+v", r)
 	}
 }

@@ -133,7 +133,7 @@ func (l auditLine) Summary() string {
 	}
 	var list []string
 	for _, name := range sortedKeys(all, nil) {
-		if value := string(all[name]); !slices.Contains([]string{`""`, "{}", "[]", "null", "false"}, value) {
+		if value := string(all[name]); !slices.Contains([]string{`""`, "{}", "[]", "null"}, value) {
 			list = append(list, name+": "+short(40, value))
 		}
 	}

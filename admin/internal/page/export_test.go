@@ -1,6 +1,10 @@
 package page
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/peltonq/pelton/jobs/joblog"
+)
 
 // Visible is visible.
 var Visible = visible
@@ -22,3 +26,34 @@ func RoomPaths() (paths []string) {
 	}
 	return paths
 }
+
+// SearchInPieces searches a log for a text in pieces of so many new chunks each. It returns the lines that were found, and how many chunks were read.
+func SearchInPieces(chunks []joblog.Chunk, text string, each int) (lines []string, read int) {
+	var from logPlace
+	for {
+		finds := logFinds{Query: text}
+		s := newLineSearch(&finds, charsets[0], from.Seen, func(line logLine) { lines = append(lines, line.Before+line.Match+line.After) })
+		more, fresh := false, 0
+		for _, c := range chunks {
+			if c.ID <= from.After {
+				continue
+			}
+			if more = fresh == each; more {
+				break
+			}
+			s.add(c)
+			read++
+			if c.ID > from.Seen {
+				fresh++
+			}
+		}
+		if !more {
+			s.end()
+			return lines, read
+		}
+		from = s.place()
+	}
+}
+
+// Lowered is lowered.
+var Lowered = lowered

@@ -457,16 +457,24 @@ func TestActionsOnARun(t *testing.T) {
 	v.Want(200, where+"/nodes/1", "b is broken", "B looks for the Needle", "discarded", "Parameters", "Mark as succeeded", "&lt;script&gt;")
 	v.Want(404, where+"/nodes/9")
 	v.Want(404, where+"/nodes/1/log?job=1&run=1")
-	found := v.Want(200, where+"/logs?q=needle", "B looks for the <mark>Needle</mark>", "these are all", where+"/nodes/1/log?job=")
+	found := searched(t, v, where+"/logs?q=needle")
+	shows(t, found, "B looks for the <mark>Needle</mark>", "node 2 of 3, b", "which is all there is", where+"/nodes/1/log?job=")
 	if strings.Contains(found.Body, "<script>alert") {
 		t.Error("a log is not escaped")
 	}
-	s := strings.Repeat("many\n", 300)
-	h.Exec("INSERT INTO pelton.job_log (job_id, run, pos, stream, data) SELECT job_id, 2, 0, 'o', $1 FROM pelton.flow_node WHERE run_id = $2 AND no = 1", []byte(s), run)
-	v.Want(200, where+"/logs?q=MANY", "100 further lines")
-	v.Want(200, where+"/logs?q=nowhere", "Nothing found.")
-	log := between(found.Body, `<p><a href="`, `"`)
-	v.Want(200, strings.ReplaceAll(log, "&amp;", "&"), "1 lines with")
+	// A line that goes over the border of two pages of a search is on the second one.
+	pos := 0
+	for _, text := range []string{strings.Repeat("many\n", 2100) + "ma", "ny over the border\n"} {
+		h.Exec("INSERT INTO pelton.job_log (job_id, run, pos, stream, data) SELECT job_id, 2, $1, 'o', $2 FROM pelton.flow_node WHERE run_id = $3 AND no = 1", pos, []byte(text), run)
+		pos += len(text)
+	}
+	many := searched(t, v, where+"/logs?q=MANY")
+	shows(t, many, "2,000</span> found", "until the page was full", "100 lines more")
+	next := between(many.Body[strings.LastIndex(many.Body, `<a href="`):], `<a href="`, `" rel="next">`)
+	shows(t, searched(t, v, html.UnescapeString(next)), `<span id="count">1</span> found`, "<mark>many</mark> over the border", "which is all there is", "of it before this page", "First page")
+	shows(t, searched(t, v, where+"/logs?q=nowhere"), "Nothing found.")
+	log := between(found.Body, `<p data-found><a href="`, `"`)
+	shows(t, searched(t, v, html.UnescapeString(log)), "<mark>Needle</mark>")
 	v.Want(200, where+"/gantt?order=longest", where+"/nodes/0", "fill-bad")
 	failing = false
 	v.WantPost(303, where+"/retry", nil, "goes on")

@@ -92,6 +92,9 @@ type jobsPage struct {
 	Fault   string // of the filter; empty: none
 }
 
+// FullAt is how many jobs fill a page.
+func (jobsPage) FullAt() int { return jobsShown }
+
 func (p *Page) showJobs(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	f, err := parseJobFilter(query)

@@ -267,12 +267,9 @@ type logPage struct {
 
 	Charsets       []string
 	Sizes          []joblog.Size // of the newest runs, and the one that is shown
-	Query          string
 	Jump           string
+	Finds          logFinds // of a search
 	Matches        []logMatch
-	Searched       bool
-	Further        string // where the search goes on
-	Left           int    // further lines that are not shown
 	Head, Tail     string
 	Previous, Next string
 	Download       string
@@ -315,7 +312,10 @@ func (p *Page) showLog(w http.ResponseWriter, r *http.Request) error {
 
 func (p *Page) showChosenLog(w http.ResponseWriter, r *http.Request, c logChoice) (err error) {
 	query := r.URL.Query()
-	v := logPage{logChoice: c, Charsets: charsets, Query: query.Get("q"), Jump: query.Get("to")}
+	v := logPage{logChoice: c, Charsets: charsets, Jump: query.Get("to")}
+	if v.Finds, err = newLogFinds(query); err != nil {
+		return err
+	}
 	after, err := chunkID(query, "after")
 	if err != nil {
 		return err
@@ -340,8 +340,12 @@ func (p *Page) showChosenLog(w http.ResponseWriter, r *http.Request, c logChoice
 			return err
 		}
 		switch {
-		case v.Query != "":
-			return p.searchLog(ctx, tx, &v, after, seen)
+		case v.Finds.Query != "":
+			v.Finds.Of = v.Stored()
+			if v.Finds.Before > 0 {
+				v.Finds.Pager.First = v.address("", "q", v.Finds.Query)
+			}
+			return p.searchLog(ctx, tx, &v, logPlace{after, seen}, searchTime(query))
 		case query.Has("after") || !jump.IsZero():
 			v.logView, err = p.logPart(ctx, tx, c, joblog.Options{After: after}, logBytes)
 			v.Before = after > 0

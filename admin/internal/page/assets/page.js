@@ -251,12 +251,13 @@
   addEventListener("pageshow", chosen); // also where the browser has filled in what was there
   chosen();
 
-  // A search that has not filled its page goes on by itself: the link's next answer is fetched and its rows are appended, until the page is full,
+  // A search that has not filled its page goes on by itself: the link's next answer is fetched and what it found is appended, until the page is full,
   // everything was searched, the reader stops it, or it took 20 seconds. The link stays, and goes on where the search is.
   const goOn = async (further) => {
     const link = further.querySelector("a"), stop = further.querySelector("button"), say = further.querySelector("[role=status]");
-    const rows = document.getElementById("found"), searched = document.getElementById("searched"), why = document.getElementById("why");
-    const count = () => rows.querySelectorAll("tr[data-job]").length;
+    const found = document.getElementById("found"), searched = document.getElementById("searched"), why = document.getElementById("why");
+    const shown = document.getElementById("count");
+    const count = () => found.querySelectorAll("[data-found]").length;
     const ending = new AbortController();
     const began = Date.now();
     stop.hidden = false;
@@ -265,26 +266,27 @@
     let end = "stopped";
     try {
       while (!ending.signal.aborted) {
-        say.textContent = `searching: ${count()} found, back to ${searched.textContent}`;
+        say.textContent = `searching: ${count()} found, ${further.dataset.way} ${searched.textContent}`;
         const answer = await fetch(link.href, { signal: ending.signal });
         if (!answer.ok) throw new Error("no answer: " + answer.status);
         const next = new DOMParser().parseFromString(await answer.text(), "text/html");
-        const more = [...next.querySelectorAll("#found tr[data-job]")].map((row) => document.importNode(row, true));
-        if (more.length) rows.querySelector("tr:not([data-job])")?.remove();
-        for (const row of more) {
-          rows.append(row);
-          comfort(row);
+        const more = [...next.querySelectorAll("#found [data-found]")].map((one) => document.importNode(one, true));
+        if (more.length) found.querySelector("[data-none]")?.remove();
+        for (const one of more) {
+          found.append(one);
+          comfort(one);
         }
-        for (const id of ["searched", "why", "pages"]) document.getElementById(id).replaceChildren(...next.getElementById(id).childNodes);
+        for (const id of ["searched", "why", "left", "pages"]) document.getElementById(id)?.replaceChildren(...next.getElementById(id).childNodes);
+        if (shown) shown.textContent = count().toLocaleString("en");
         const onward = next.querySelector("#further a");
         if (!onward) {
           further.remove();
-          const none = rows.querySelector("tr:not([data-job]) td");
-          if (none) none.textContent = "No job found.";
+          const none = found.querySelector("[data-none]");
+          if (none) (none.firstElementChild ?? none).textContent = none.textContent.replace(" so far", "");
           return;
         }
         link.href = onward.getAttribute("href");
-        if (count() >= 50) { end = "the page is full"; break; }
+        if (count() >= Number(further.dataset.full)) { end = "the page is full"; break; }
         if (Date.now() - began > 20000) { end = "the time was up"; break; }
       }
     } catch (fault) {
