@@ -216,7 +216,8 @@ func TestDutyThatAnotherDoes(t *testing.T) {
 	t.Parallel()
 	pool := schematest.Pool(t)
 	client := newClient(t, pool, &jobs.Config{})
-	exec1(t, pool, `UPDATE pelton.duty SET failing_since = now() - interval '5 min', failed_at = now(), failed_by = 'a', error = 'no' WHERE duty = 'reaper'`)
+	exec1(t, pool, `UPDATE pelton.duty SET done_at = now() - interval '10 min', due_at = now() - interval '2 min',
+		failing_since = now() - interval '5 min', failed_at = now(), failed_by = 'a', error = 'no' WHERE duty = 'reaper'`)
 	if d := duty(t, client, "reaper"); d.State != jobs.DutyFailing {
 		t.Errorf("%+v", d)
 	}
