@@ -92,7 +92,7 @@ func TestAlerts(t *testing.T) {
 	}
 	store := furnishAlerts(t, s)
 	viewer, operator := s.As("viewer"), s.As("operator")
-	a := viewer.Want(200, "/alerts", "firing", "critical", "queue payments", "23 % of 140 runs", "to ops", "pending", "queue reports",
+	a := viewer.Want(200, "/alerts", "firing", "critical", "queue payments", "23 % of 140 runs", "to <bdi>ops</bdi>", "pending", "queue reports",
 		"/etc/pelton/alerts.yaml", "queues: [payments]", "kinds: [&#34;a, b&#34;]", "over: 12.5%", "until: 5%", "for: 2m", "over: 10m", "Nothing is muted")
 	status, err := store.Status(t.Context())
 	if err != nil {
