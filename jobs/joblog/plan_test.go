@@ -82,7 +82,7 @@ func TestReadsPrunePartitions(t *testing.T) {
 	for name, args := range map[string][]any{
 		"read":      {jobID, int32(1), end, all, pageRows},
 		"read_back": {jobID, int32(1), after, int64(1) << 62, all, true, pageRows},
-		"runs":      {[]int64{jobID}, []int64{after}},
+		"runs":      {[]int64{jobID}, []int64{after}, int64(100)},
 		"sizes":     {jobID, after, int64(7), 5},
 		"trim":      {jobID, int32(1), after + 1, after + 1000},
 	} {
