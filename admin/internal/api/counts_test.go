@@ -48,6 +48,7 @@ func TestCountsInBackground(t *testing.T) {
 		<-time.After(countsRest * took)
 		expect(countsExact+1, 0) // and counts in the background
 		<-time.After(took)
+		synctest.Wait() // it ends in the same moment
 		expect(1_000_000, 0)
 		if counted != 3 {
 			t.Errorf("counted %d times, want 3", counted)
