@@ -64,7 +64,7 @@ loadtest-schedules: ## Measure schedules: 10,000 in the same second, and what fi
 	$(GO) run ./cmd/pelton loadtest schedules
 
 .PHONY: loadtest-pages
-loadtest-pages: ## Measure the page and the API with 20 million jobs that ended and a million that wait: 15 GB of disk, half an hour
+loadtest-pages: ## Measure the page and the API with 20 million jobs that ended and a million that wait: 15 GB of disk, a quarter of an hour
 	$(GO) run ./cmd/pelton loadtest pages --finished 20000000 --ready 1000000
 
 SCREENSHOTS ?= $(CURDIR)/.cache/screenshots

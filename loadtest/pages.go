@@ -60,7 +60,9 @@ type PagesReport struct {
 	LogBytes int        `json:"log_bytes"`
 	Pages    []PageTime `json:"pages"` // the slowest first
 	// Pieces are pieces of searches that go on, which the page's script asks for in the background: each takes 0.4 s by design.
-	Pieces  []PageTime `json:"search_pieces"`
+	Pieces []PageTime `json:"search_pieces"`
+	// Downloads are whole logs, which take as long as their bytes do.
+	Downloads []PageTime `json:"downloads"`
 	Slowest float64    `json:"slowest_median_ms"`
 	// Live are the times from when a line of a log was printed until a viewer had it.
 	LiveP50 float64     `json:"live_p50_ms"`
@@ -193,9 +195,13 @@ func Pages(ctx context.Context, config PagesConfig, out io.Writer) (report Pages
 func (r *PagesReport) split(times []PageTime) {
 	slices.SortStableFunc(times, func(a, b PageTime) int { return cmp.Compare(b.Median, a.Median) })
 	for _, t := range times {
-		if _, query, _ := strings.Cut(t.Page, "?"); slices.Contains(strings.Split(query, "&"), "further") {
+		path, query, _ := strings.Cut(t.Page, "?")
+		switch {
+		case slices.Contains(strings.Split(query, "&"), "further"):
 			r.Pieces = append(r.Pieces, t)
-		} else {
+		case strings.HasSuffix(path, "/download"):
+			r.Downloads = append(r.Downloads, t)
+		default:
 			r.Pages = append(r.Pages, t)
 		}
 	}
@@ -213,6 +219,9 @@ func (r *PagesReport) table(out io.Writer) error {
 	list("page", r.Pages)
 	if len(r.Pieces) > 0 {
 		list("piece of a search that goes on in the background, 0.4 s by design", r.Pieces)
+	}
+	if len(r.Downloads) > 0 {
+		list("download", r.Downloads)
 	}
 	return w.Flush()
 }

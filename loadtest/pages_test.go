@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A round with viewers is compared with the rounds beside it, so that what grows by itself is not theirs; pieces of searches are no pages.
+// A round with viewers is compared with the rounds beside it, so that what grows by itself is not theirs; pieces of searches and downloads are no pages.
 func TestPagesReport(t *testing.T) {
 	t.Parallel()
 	second := func(server, postgres int) spentBy {
@@ -16,8 +16,9 @@ func TestPagesReport(t *testing.T) {
 		t.Errorf("%+v, want %+v", load, want)
 	}
 	var r PagesReport
-	r.split([]PageTime{{Page: "/jobs?after&further", Median: 400}, {Page: "/runs/*/logs?after&further&looked&q", Median: 410}, {Page: "/jobs?kind", Median: 2}, {Page: "/", Median: 3}})
-	if len(r.Pieces) != 2 || r.Pieces[1].Median != 400 || len(r.Pages) != 2 || r.Pages[0].Page != "/" {
+	r.split([]PageTime{{Page: "/jobs?after&further", Median: 400}, {Page: "/runs/*/logs?after&further&looked&q", Median: 410}, {Page: "/jobs?kind", Median: 2}, {Page: "/", Median: 3},
+		{Page: "/jobs/*/log/download?run", Median: 600}})
+	if len(r.Pieces) != 2 || r.Pieces[1].Median != 400 || len(r.Pages) != 2 || r.Pages[0].Page != "/" || len(r.Downloads) != 1 {
 		t.Errorf("%+v", r)
 	}
 }
