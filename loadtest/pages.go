@@ -63,7 +63,7 @@ type PagesReport struct {
 	Pieces []PageTime `json:"search_pieces"`
 	// Downloads are whole logs, which take as long as their bytes do.
 	Downloads []PageTime `json:"downloads"`
-	Slowest float64    `json:"slowest_median_ms"`
+	Slowest   float64    `json:"slowest_median_ms"`
 	// Live are the times from when a line of a log was printed until a viewer had it.
 	LiveP50 float64     `json:"live_p50_ms"`
 	LiveMax float64     `json:"live_max_ms"`
