@@ -16,8 +16,13 @@ func TestPagesReport(t *testing.T) {
 		t.Errorf("%+v, want %+v", load, want)
 	}
 	var r PagesReport
-	r.split([]PageTime{{Page: "/jobs?after&further", Median: 400}, {Page: "/runs/*/logs?after&further&looked&q", Median: 410}, {Page: "/jobs?kind", Median: 2}, {Page: "/", Median: 3},
-		{Page: "/jobs/*/log/download?run", Median: 600}})
+	r.split([]PageTime{
+		{Page: "/jobs?after&further", Median: 400},
+		{Page: "/runs/*/logs?after&further&looked&q", Median: 410},
+		{Page: "/jobs?kind", Median: 2},
+		{Page: "/", Median: 3},
+		{Page: "/jobs/*/log/download?run", Median: 600},
+	})
 	if len(r.Pieces) != 2 || r.Pieces[1].Median != 400 || len(r.Pages) != 2 || r.Pages[0].Page != "/" || len(r.Downloads) != 1 {
 		t.Errorf("%+v", r)
 	}
