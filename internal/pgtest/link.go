@@ -35,7 +35,10 @@ type link struct {
 
 // cut breaks both ends.
 func (l *link) cut() {
-	l.once.Do(func() { close(l.cutting) })
+	l.once.Do(func() {
+		close(l.cutting)
+		reset(l.client) // at once: who cuts a connection may use it in the next moment, and is not to get an answer
+	})
 }
 
 // run passes messages on until both ends have closed or the link is cut.
@@ -44,7 +47,6 @@ func (l *link) run(server net.Conn) {
 	var cutter, work sync.WaitGroup
 	cutter.Go(func() {
 		<-l.cutting
-		reset(l.client)
 		reset(l.server)
 	})
 	work.Go(func() { l.finish(l.clientToServer(), l.server) })
