@@ -68,7 +68,6 @@ type part struct {
 
 	until  time.Time
 	values readings // nil: it could not be read
-	failed bool
 }
 
 func newCollector(pool *pgxpool.Pool, config MetricsConfig) *collector {
@@ -127,17 +126,16 @@ func (c *collector) renew(p *part) {
 	values := readings{}
 	err := p.read(ctx, values)
 	switch {
-	case err != nil && p.failed:
+	case err != nil && p.failures > 0:
 	case schema.Denied(err) && p != c.parts[0]: // a worker's role may not read flows, and need not
 		c.log.Info("metrics: the database role may not read this part: it is left out", "part", p.what)
 	case err != nil:
 		c.log.Warn("metrics: a part of the database could not be read; trying again", "part", p.what, "error", err)
-	case p.failed:
+	case p.failures > 0:
 		c.log.Info("metrics: the part can be read again", "part", p.what)
 	}
-	p.failed = err != nil
 	took := time.Since(began)
-	if p.failed { // it may be a hiccup of the database: it is tried again soon, and then more seldom
+	if err != nil { // it may be a hiccup of the database: it is tried again soon, and then more seldom
 		p.failures++
 		p.values, p.until = nil, time.Now().Add(time.Duration(min(rest, 1<<min(p.failures, 10)))*took+c.parts[0].keep)
 		return

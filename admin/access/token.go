@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/peltonq/pelton/internal/sqlfile"
 )
 
 const (
@@ -115,7 +117,7 @@ func (s *Store) TokenList(ctx context.Context, p TokenListParams) ([]Token, erro
 	if p.Before != 0 {
 		before = &p.Before
 	}
-	return all[Token](ctx, s, s.pool, "tokens", user, before, p.Holds, atMost(p.Limit))
+	return all[Token](ctx, s, s.pool, "tokens", user, before, p.Holds, sqlfile.AtMost(p.Limit))
 }
 
 // RevokeToken ends a token for good, and tells whether it was not revoked before. ErrNotFound if there is none of that id.

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/peltonq/pelton/internal/sqlfile"
 )
 
 // User is somebody who may log in.
@@ -99,15 +101,7 @@ type UserListParams struct {
 
 // UserList lists users by name, whatever its case.
 func (s *Store) UserList(ctx context.Context, p UserListParams) ([]User, error) {
-	return all[User](ctx, s, s.pool, "users", nil, nullIfEmpty(p.After), nullIfEmpty(p.Find), atMost(p.Limit))
-}
-
-// atMost is a LIMIT; NULL: none.
-func atMost(limit int) *int {
-	if limit == 0 {
-		return nil
-	}
-	return &limit
+	return all[User](ctx, s, s.pool, "users", nil, nullIfEmpty(p.After), nullIfEmpty(p.Find), sqlfile.AtMost(p.Limit))
 }
 
 func nullIfEmpty(text string) *string {

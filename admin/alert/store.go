@@ -185,11 +185,7 @@ func (s *Store) Mutes(ctx context.Context, p MuteListParams) ([]Mute, error) {
 	if p.After != nil {
 		rule, subject = &p.After.Rule, &p.After.Subject
 	}
-	var limit *int
-	if p.Limit != 0 {
-		limit = &p.Limit
-	}
-	mutes, err := all[Mute](ctx, s, s.pool, "mutes", nil, rule, subject, limit)
+	mutes, err := all[Mute](ctx, s, s.pool, "mutes", nil, rule, subject, sqlfile.AtMost(p.Limit))
 	for i := range mutes {
 		mutes[i] = mutes[i].utc()
 	}

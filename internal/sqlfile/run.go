@@ -35,3 +35,11 @@ func Exec(ctx context.Context, s *Set, db DB, name string, args ...any) (int64, 
 	}
 	return tag.RowsAffected(), nil
 }
+
+// AtMost is the argument of a LIMIT: at most so many rows; 0: NULL, all of them.
+func AtMost(limit int) *int {
+	if limit == 0 {
+		return nil
+	}
+	return &limit
+}

@@ -171,11 +171,7 @@ func (c *Client) List(ctx context.Context, p ListParams) ([]Secret, error) {
 	if p.After != nil {
 		project, name = &p.After.Project, &p.After.Name
 	}
-	var limit *int
-	if p.Limit != 0 {
-		limit = &p.Limit
-	}
-	found, err := sqlfile.Rows(ctx, c.sql, c.pool, pgx.RowToStructByPos[Secret], "list", p.Projects, project, name, limit)
+	found, err := sqlfile.Rows(ctx, c.sql, c.pool, pgx.RowToStructByPos[Secret], "list", p.Projects, project, name, sqlfile.AtMost(p.Limit))
 	if err != nil {
 		return nil, fmt.Errorf("list secrets: %w", err)
 	}
