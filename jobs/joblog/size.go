@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -27,11 +28,18 @@ func Sizes(ctx context.Context, db DB, schema string, jobID int64) ([]Size, erro
 
 // SizesOf is Sizes of several jobs, in one statement, of at most so many of each one's newest runs that have a log. Jobs without a log are left out.
 func SizesOf(ctx context.Context, db DB, schema string, jobIDs []int64, runs int64) (map[int64][]Size, error) {
+	if len(jobIDs) == 0 {
+		return map[int64][]Size{}, nil
+	}
 	lows := make([]int64, len(jobIDs))
 	for i, id := range jobIDs {
 		lows[i] = secondOf(id) - 1
 	}
-	found, err := db.Query(ctx, statements(schema).Get("runs"), pgx.QueryExecModeCacheDescribe, jobIDs, lows, runs)
+	below, err := Ceiling(ctx, db, schema)
+	if err != nil {
+		return nil, err
+	}
+	found, err := db.Query(ctx, statements(schema).Get("runs"), pgx.QueryExecModeCacheDescribe, jobIDs, lows, runs, below, slices.Min(lows))
 	if err != nil {
 		return nil, fmt.Errorf("sizes of the logs of %d jobs: %w", len(jobIDs), err)
 	}
@@ -50,7 +58,11 @@ func SizesOf(ctx context.Context, db DB, schema string, jobIDs []int64, runs int
 
 // SizesBefore is Sizes of the newest runs alone, and in the other order: of at most so many that have a log and a smaller number than before.
 func SizesBefore(ctx context.Context, db DB, schema string, jobID, before int64, runs int) ([]Size, error) {
-	found, err := db.Query(ctx, statements(schema).Get("sizes"), pgx.QueryExecModeCacheDescribe, jobID, secondOf(jobID)-1, before, runs)
+	below, err := Ceiling(ctx, db, schema)
+	if err != nil {
+		return nil, err
+	}
+	found, err := db.Query(ctx, statements(schema).Get("sizes"), pgx.QueryExecModeCacheDescribe, jobID, secondOf(jobID)-1, before, runs, below)
 	if err != nil {
 		return nil, fmt.Errorf("sizes of the logs of job %d: %w", jobID, err)
 	}
