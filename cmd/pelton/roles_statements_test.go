@@ -40,7 +40,7 @@ var (
 	}
 	adminRuns = map[string]string{
 		"jobs/internal/store/sql": `audit_lost audit_stale audit_twice cancel cancel_many change count_waiting dead_nodes delete_jobs discard duties
-			discard_many insert job_rows list_audit list_dead list_executors list_jobs_by_time search_ended search_jobs search_states job_bounds line_is_long next_end move_again pause_queue places queues
+			discard_many insert job_rows list_audit list_dead list_executors list_jobs_by_time search_ended search_jobs search_states looked_at_all looked_at_ids looked_in_places job_bounds line_is_long next_end move_again pause_queue places queues
 			read_attempts redrive redrive_many redriven_as reschedule resume_queue retry runs_before runs_of update_queue`,
 		"jobs/joblog/sql": "/append trim",
 		"jobs/flow/internal/store/sql": `/add_miss drop_letters look reports delete_reports update_nodes fire_timers sweep_nodes sweep_runs sweep_versions report_missed
