@@ -142,6 +142,10 @@ func TestShownForPeople(t *testing.T) {
 			t.Errorf("job logs of one that %q: %+v", says, r)
 		}
 	}
+	s.ok("job", "retry", cancelled)
+	if r := s.try("", "job", "logs", cancelled, "--run", "1"); r.code != exitOK || !strings.Contains(r.err, "never began: it was cancelled\n") || !strings.Contains(r.err, "is in the line of queue default since") {
+		t.Errorf("job logs of a run that was cancelled, of a job that waits again: %+v", r)
+	}
 	s.fails(exitNotFound, "run 7 of job "+id+": not found; there were 0", "job", "logs", id, "--run", "7")
 	for name, says := range map[string]string{
 		"job list foo":                          `unexpected argument "foo"`,

@@ -280,6 +280,10 @@ func TestLogOfAJobThatWaits(t *testing.T) {
 			t.Errorf("the log of a job that %q: %s", says, a.Body)
 		}
 	}
+	if _, err := s.Jobs.JobRetry(t.Context(), cancelled); err != nil {
+		t.Fatal(err)
+	}
+	s.As("viewer").Want(200, fmt.Sprintf("/jobs/%d/log?run=1", cancelled), "This run never began: it was cancelled. The job is in the line of queue default since")
 }
 
 // A search finds each line once, also where it crosses from one page, or one chunk, into the next.
