@@ -15,7 +15,7 @@ import (
 // only when its rest is over.
 func TestHintEndsTheRest(t *testing.T) {
 	t.Parallel()
-	r := newWorking(t, &Config{}, "x", func(context.Context, *river.Job[reportArgs]) error { return nil })
+	r := newWorking(t, &Config{look: time.Hour}, "x", func(context.Context, *river.Job[reportArgs]) error { return nil })
 	pgtest.Eventually(t, patience, func() bool {
 		return one[bool](t, r.pool, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE query ILIKE 'listen%' AND datname = current_database())`)
 	}, "the client to listen")
@@ -28,5 +28,5 @@ func TestHintEndsTheRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pgtest.Eventually(t, fireLook/2, func() bool { return one[bool](t, r.pool, `SELECT EXISTS (SELECT FROM pelton.schedule_tick)`) }, "the tick")
+	pgtest.Eventually(t, patience, func() bool { return one[bool](t, r.pool, `SELECT EXISTS (SELECT FROM pelton.schedule_tick)`) }, "the tick")
 }
