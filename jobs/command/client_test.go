@@ -23,7 +23,7 @@ import (
 	"github.com/peltonq/pelton/schema/schematest"
 )
 
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // startClient starts a client that works command jobs.
 func startClient(t *testing.T, pool *pgxpool.Pool) *jobs.Client {

@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m, pgtest.CheckLeaks()) }
 
-const patience = 30 * time.Second
+const patience = time.Minute
 
 var errNoFiles = errors.New("no such version")
 
