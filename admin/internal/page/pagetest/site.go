@@ -20,7 +20,7 @@ import (
 )
 
 // Patience is how long a test waits for something that must happen.
-const Patience = time.Minute
+const Patience = 2 * time.Minute
 
 // Password is that of the users who have one.
 const Password = "correct horse"
