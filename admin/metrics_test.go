@@ -146,7 +146,7 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 // newMetrics makes metrics whose readings are fresh.
 func newMetrics(t *testing.T, pool *pgxpool.Pool) *admin.Metrics {
 	t.Helper()
-	m, err := admin.NewMetrics(pool, admin.MetricsConfig{Keep: time.Nanosecond, LostEvery: 50 * time.Millisecond, Timeout: patience, Logger: quiet()})
+	m, err := admin.NewMetrics(pool, admin.MetricsConfig{Keep: -1, LostEvery: 50 * time.Millisecond, Timeout: patience, Logger: quiet()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -464,7 +464,7 @@ func TestMuchIsEstimated(t *testing.T) {
 	exec(t, pool, `INSERT INTO pelton.job (id, kind, args) SELECT i, 'task', '{}' FROM generate_series(1, 12000) i`)
 	exec(t, pool, `INSERT INTO pelton.job_lease (executor, no, job_ids) SELECT 1, i / 100, array_agg(i) FROM generate_series(1, 12000) i GROUP BY 2`)
 	exec(t, pool, `INSERT INTO pelton.job_parked (job_id) SELECT generate_series(1, 120000)`)
-	m, err := admin.NewMetrics(pool, admin.MetricsConfig{Keep: time.Nanosecond, Timeout: patience, Logger: quiet()})
+	m, err := admin.NewMetrics(pool, admin.MetricsConfig{Keep: -1, Timeout: patience, Logger: quiet()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ func withClients(t *testing.T, pool *pgxpool.Pool, config *admin.Config) {
 func startServer(t *testing.T, pool *pgxpool.Pool, config admin.Config) *admin.Server {
 	t.Helper()
 	m, err := admin.NewMetrics(pool, admin.MetricsConfig{
-		Keep: time.Nanosecond, LostEvery: time.Minute, Timeout: time.Second, Logger: quiet(), Schema: config.Schema,
+		Keep: -1, LostEvery: time.Minute, Timeout: time.Second, Logger: quiet(), Schema: config.Schema,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestReadyWhileDutiesFail(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	pool := schematest.Pool(t)
-	metrics, err := admin.NewMetrics(pool, admin.MetricsConfig{Logger: quiet(), LostEvery: -1, Timeout: patience, Keep: time.Nanosecond})
+	metrics, err := admin.NewMetrics(pool, admin.MetricsConfig{Logger: quiet(), LostEvery: -1, Timeout: patience, Keep: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

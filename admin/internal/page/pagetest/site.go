@@ -77,7 +77,7 @@ func Start(t testing.TB, options Options) *Site {
 	s.Schedules, err = periodic.NewClient(s.Pool, s.Jobs, s.Flows, &periodic.Config{Logger: quiet})
 	must()
 	s.addUsers(options.Passwords)
-	metrics, err := admin.NewMetrics(s.Pool, admin.MetricsConfig{Keep: time.Nanosecond, LostEvery: -1, Timeout: Patience, Logger: quiet})
+	metrics, err := admin.NewMetrics(s.Pool, admin.MetricsConfig{Keep: -1, LostEvery: -1, Timeout: Patience, Logger: quiet})
 	must()
 	config := admin.Config{
 		Pool: s.Pool, Metrics: metrics, Access: s.Access, Jobs: s.Jobs, Flows: s.Flows, Schedules: s.Schedules, Listen: "127.0.0.1:0", Logger: quiet,
