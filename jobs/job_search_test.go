@@ -181,6 +181,67 @@ func TestTheOldestAvailableOfALongLine(t *testing.T) {
 	}
 }
 
+// Who asks for completed jobs of a rare kind has all jobs looked at in the order in which they are stored, and only those of the kind by their keys; jobs that wait before
+// the newest that ended are not looked at. A job that was moved since counts where it is now.
+func TestCompletedOfARareKind(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t) // not audited: the jobs have no places
+	client := newClient(t, pool, nil)
+	const ended, waiting = 20_000, 20_000
+	for _, statement := range []string{
+		fmt.Sprintf(`CREATE TABLE made AS SELECT pelton.id_at(now() - interval '1 hour') + n * 1000 AS id, n FROM generate_series(1, %d) n`, ended+waiting),
+		`INSERT INTO pelton.job (id, kind, queue, args) SELECT id, CASE WHEN n % 1000 = 0 THEN 'rare' ELSE 'k' END, CASE WHEN n % 1000 IN (0, 1) THEN 'q' ELSE 'default' END, '{}' FROM made`,
+		fmt.Sprintf(`INSERT INTO pelton.job_attempt (job_id, run, outcome, attempt) SELECT id, 1, CASE n WHEN 3000 THEN 'discarded' ELSE 'completed' END::pelton.outcome, 1 FROM made WHERE n <= %d`, ended),
+		`INSERT INTO pelton.job_change (job_id, queue) SELECT id, CASE n WHEN 4500 THEN 'q' ELSE 'other' END FROM made WHERE n IN (4000, 4500)`,
+		`INSERT INTO pelton.job_void (job_id, run, reason) SELECT id, 1, 'cancelled' FROM made WHERE n = 5000`,
+		`VACUUM ANALYZE`,
+	} {
+		if _, err := pool.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	completed := jobs.NewJobListParams().States(rivertype.JobStateCompleted).OrderBy(jobs.JobListOrderByID, jobs.SortOrderDesc)
+	for name, c := range map[string]struct {
+		params *jobs.JobListParams
+		where  string
+		rows   int64 // that may be read
+		keys   int64 // that may be looked up
+	}{
+		"the newest": {completed.First(50), "true", 300, 300},
+		"of a kind":  {completed.Kinds("rare"), "kind = 'rare'", ended * 11 / 10, 100},
+		"of a queue": {completed.Queues("q"), "queue = 'q'", ended * 11 / 10, 200},
+	} {
+		want := idsOf(t, pool, "state = 'completed' AND "+c.where, "r.id DESC")
+		want = want[:min(len(want), 50)]
+		err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+			reads := func() (rows, keys int64, err error) {
+				err = tx.QueryRow(t.Context(), `SELECT coalesce(sum(seq_tup_read + idx_tup_fetch) FILTER (WHERE relname = 'job_rest'), 0), sum(idx_scan)
+					FROM pg_stat_xact_user_tables WHERE relname IN ('job_rest', 'job_attempt_rest')`).Scan(&rows, &keys)
+				return rows, keys, err
+			}
+			rowsBefore, keysBefore, err := reads()
+			if err != nil {
+				return err
+			}
+			found, err := client.JobSearchTx(t.Context(), tx, c.params)
+			if err != nil || !slices.Equal(found.IDs, want) {
+				t.Errorf("%s: found %v, want %v, %v", name, found, want, err)
+			}
+			rows, keys, err := reads()
+			if rows -= rowsBefore; rows > c.rows {
+				t.Errorf("%s: %d jobs were read, want at most %d", name, rows, c.rows)
+			}
+			if keys -= keysBefore; keys > c.keys {
+				t.Errorf("%s: %d keys were looked up, want at most %d", name, keys, c.keys)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func idOf(t *testing.T, pool *pgxpool.Pool, n int) (id int64) {
 	t.Helper()
 	if err := pool.QueryRow(t.Context(), "SELECT id FROM made WHERE n = $1", n).Scan(&id); err != nil {

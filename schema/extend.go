@@ -50,6 +50,9 @@ func (p *pass) extend(ctx context.Context, table string) error {
 		if len(ends) == 0 {
 			return nil
 		}
+		if err := p.dropStrays(ctx, rest); err != nil {
+			return err
+		}
 		top, err := p.topID(ctx, rest)
 		if err != nil {
 			return err
@@ -65,6 +68,20 @@ func (p *pass) extend(ctx context.Context, table string) error {
 			return err
 		}
 	}
+}
+
+// dropStrays drops attempts of jobs far ahead that are not there, which nobody could be told of: a ticket of such ids, which whoever may enqueue can write, ends
+// with an error under them. They would stretch the partition that is closed behind them over years.
+func (p *pass) dropStrays(ctx context.Context, rest Partition) error {
+	if rest.Parent != tableAttempt {
+		return nil
+	}
+	sql := fmt.Sprintf("DELETE FROM %s a WHERE a.job_id >= %s(clock_timestamp() + interval '1 day') AND NOT EXISTS (SELECT FROM %s j WHERE j.id = a.job_id)",
+		p.table(rest.Name), p.table("id_at"), p.table(tableJob))
+	if err := p.tx(ctx, func(tx pgx.Tx) error { return run(ctx, tx, sql) }); err != nil {
+		return fmt.Errorf("drop attempts of no job from %q: %w", rest.Name, err)
+	}
+	return nil
 }
 
 func endsAfter(parts []Partition, from int64) (ends []int64) {

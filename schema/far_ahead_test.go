@@ -50,6 +50,30 @@ func TestIdsFarAheadAreRefused(t *testing.T) {
 	}
 }
 
+// A run of no job that is recorded under an id far ahead keeps no partition from being made, and stretches none.
+func TestAttemptsOfNoJobFarAhead(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t)
+	_, err := pool.Exec(t.Context(), `WITH j AS (INSERT INTO pelton.job (kind, args) VALUES ('k', '{}') RETURNING id)
+		INSERT INTO pelton.job_attempt (job_id, run, attempt, outcome)
+		SELECT id, 1, 1, 'discarded'::pelton.outcome FROM j UNION ALL SELECT unnest(ARRAY[9223372036854775807, pelton.id_at(now() + interval '1 year')]), 1, 1, 'discarded'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := newKeeper(t, pool, schema.KeeperConfig{Ahead: 3, PartitionSize: hour})
+	maintain(t, k)
+	contiguous(t, k)
+	for _, p := range list(t, k) {
+		if p.Parent == "job_attempt" && p.State == schema.PartitionRest && p.From > idIn(t, pool, "1 day") {
+			t.Errorf("the open-ended partition begins at %d, more than a day ahead", p.From)
+		}
+	}
+	var left int
+	if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pelton.job_attempt`).Scan(&left); err != nil || left != 1 {
+		t.Errorf("%d attempts are left, %v; want that of the job alone", left, err)
+	}
+}
+
 // askedAhead names the tables that refuse ids far ahead.
 func askedAhead(t *testing.T, pool *pgxpool.Pool) (names string) {
 	t.Helper()

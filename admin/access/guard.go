@@ -334,10 +334,9 @@ func (g *Guard) problem(r *http.Request, err error) problem {
 	case errors.Is(err, ErrNotLoggedIn):
 		return made("not-logged-in", "Not logged in", http.StatusUnauthorized)
 	}
-	if r.Context().Err() != nil { // nobody waits for the answer
-		return made("unavailable", "Unavailable", http.StatusServiceUnavailable)
+	if r.Context().Err() == nil { // else its reader has left
+		g.config.Logger.ErrorContext(r.Context(), "a request cannot be judged", "path", r.URL.Path, "error", err)
 	}
-	g.config.Logger.ErrorContext(r.Context(), "a request cannot be judged", "path", r.URL.Path, "error", err)
 	p := problem{"urn:pelton:unavailable", "Unavailable", http.StatusServiceUnavailable, "the database did not answer; the server's log says more"}
 	if e, ok := errors.AsType[*unavailableError](err); ok {
 		p.Detail = e.what + "; the server's log says more"

@@ -1,7 +1,9 @@
 package access_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -437,6 +439,30 @@ func TestGuardRefusesConfigurations(t *testing.T) {
 	} {
 		if _, err := access.NewGuard(c); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("want %q: %v", says, err)
+		}
+	}
+}
+
+// What went wrong inside is for the log, not for who asks, whoever that is; of a request whose reader has left the log says nothing.
+func TestAFaultIsNotTold(t *testing.T) {
+	t.Parallel()
+	store, _ := newStore(t)
+	var log strings.Builder
+	g, err := access.NewGuard(access.GuardConfig{Store: store, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	fault := errors.New("connect to user=pelton host=db.internal")
+	for _, ctx := range []context.Context{gone, t.Context()} {
+		w := httptest.NewRecorder()
+		g.Deny(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/v1/jobs", nil), fault)
+		if w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "db.internal") || !strings.Contains(w.Body.String(), "the database did not answer") {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+		if logged := strings.Contains(log.String(), "db.internal"); logged != (ctx.Err() == nil) {
+			t.Errorf("with %v the log says %q", ctx.Err(), log.String())
 		}
 	}
 }

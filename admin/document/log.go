@@ -1,7 +1,6 @@
 package document
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,9 +64,8 @@ func NewLogSizes(sizes []joblog.Size) []LogSize {
 
 // ReadLogSizes tells how much the last 100 runs of a job that printed something printed, in order.
 func ReadLogSizes(ctx context.Context, db joblog.DB, schema string, id int64) ([]LogSize, error) {
-	sizes, err := joblog.SizesBefore(ctx, db, schema, id, joblog.AnyRun, runsShown)
-	slices.SortStableFunc(sizes, func(a, b joblog.Size) int { return cmp.Compare(a.Run, b.Run) })
-	return NewLogSizes(sizes), err
+	sizes, err := ReadLogSizesOf(ctx, db, schema, []int64{id})
+	return NewLogSizes(sizes[id]), err
 }
 
 // ReadLogSizesOf is ReadLogSizes of several jobs; streams have their short names. Jobs that printed nothing are left out.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,7 +73,7 @@ what its nodes do, and exits with 0 only if the run SUCCEEDED.`,
 	return cmd
 }
 
-// otherFlows names the flow of a project that somebody may have meant, or all that there are; empty: it has none, or they cannot be read.
+// otherFlows names the flow of a project that somebody may have meant, or all that there are; empty: it has that one or none, or they cannot be read.
 func otherFlows(ctx context.Context, flows *flow.Client, project, name string) string {
 	const most = 20
 	entries, err := flows.Flows(ctx, project)
@@ -82,6 +83,9 @@ func otherFlows(ctx context.Context, flows *flow.Client, project, name string) s
 	names := make([]string, len(entries))
 	for i, e := range entries {
 		names[i] = e.Flow
+	}
+	if slices.Contains(names, name) { // it is the version that there is none of
+		return ""
 	}
 	if near := suggest.Near(name, names); len(entries) <= most || strings.HasPrefix(near, "; did you mean") {
 		return near

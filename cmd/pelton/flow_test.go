@@ -101,6 +101,7 @@ func TestExitCodesOfFlows(t *testing.T) {
 	s.fails(exitNotFound, `there is no project "nosuch"`, "flow", "runs", "nosuch/f")
 	s.fails(exitNotFound, `has no flow "ff": not found; did you mean "f"?`, "flow", "run", "p/ff")
 	s.fails(exitNotFound, `has no flow "nosuch": not found; want one of f`, "flow", "run", "p/nosuch")
+	s.fails(exitNotFound, `project "p" has no version 9: not found`+"\n", "flow", "run", "p/f", "--version", "9")
 	s.fails(exitNotFound, `project "p" has no flow "nosuch"`, "flow", "runs", "p/nosuch")
 	s.fails(exitNotFound, `there is no project "nosuch"`, "flow", "list", "-p", "nosuch")
 	s.fails(exitNotFound, `there is no project "nosuch"`, "flow", "versions", "nosuch")

@@ -137,12 +137,13 @@ func (a *app) explainNothing(ctx context.Context, db database, r jobRun) error {
 	if err != nil {
 		return err
 	}
-	begun := len(runs) > 0 && runs[0].Run == r.run && runs[0].StartedAt != nil
-	switch {
-	case begun:
+	switch known := len(runs) > 0 && runs[0].Run == r.run; {
+	case known && runs[0].StartedAt != nil:
 		a.printedNothing(r)
 	case job.FinalizedAt != nil:
 		fmt.Fprintf(a.stderr, "pelton: run %d of job %d never began: the job is %s\n", r.run, r.job, job.State)
+	case known: // it was taken back, and another one waits
+		fmt.Fprintf(a.stderr, "pelton: run %d of job %d never began: it was %s\n", r.run, r.job, runs[0].Outcome)
 	default:
 		fmt.Fprintf(a.stderr, "pelton: run %d of job %d has not begun yet\n", r.run, r.job)
 	}

@@ -1,12 +1,16 @@
 package joblog
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/peltonq/pelton/internal/quantity"
 )
 
 // Size says how much of one stream of a run is stored.
@@ -27,13 +31,39 @@ func Sizes(ctx context.Context, db DB, schema string, jobID int64) ([]Size, erro
 
 // SizesOf is Sizes of several jobs, in one statement, of at most so many of each one's newest runs that have a log. Jobs without a log are left out.
 func SizesOf(ctx context.Context, db DB, schema string, jobIDs []int64, runs int64) (map[int64][]Size, error) {
+	sizes, err := sizesBefore(ctx, db, schema, jobIDs, AnyRun, runs)
+	if err != nil {
+		return nil, fmt.Errorf("sizes of the logs of %s: %w", quantity.Of(len(jobIDs), "job"), err)
+	}
+	return sizes, nil
+}
+
+// SizesBefore is Sizes of the newest runs alone, and in the other order: of at most so many that have a log and a smaller number than before.
+func SizesBefore(ctx context.Context, db DB, schema string, jobID, before int64, runs int) ([]Size, error) {
+	sizes, err := sizesBefore(ctx, db, schema, []int64{jobID}, before, int64(runs))
+	if err != nil {
+		return nil, fmt.Errorf("sizes of the logs of job %d: %w", jobID, err)
+	}
+	list := sizes[jobID]
+	slices.SortStableFunc(list, func(a, b Size) int { return cmp.Compare(b.Run, a.Run) })
+	return list, nil
+}
+
+func sizesBefore(ctx context.Context, db DB, schema string, jobIDs []int64, before, runs int64) (map[int64][]Size, error) {
+	if len(jobIDs) == 0 {
+		return map[int64][]Size{}, nil
+	}
 	lows := make([]int64, len(jobIDs))
 	for i, id := range jobIDs {
 		lows[i] = secondOf(id) - 1
 	}
-	found, err := db.Query(ctx, statements(schema).Get("runs"), pgx.QueryExecModeCacheDescribe, jobIDs, lows, runs)
+	below, err := Ceiling(ctx, db, schema)
 	if err != nil {
-		return nil, fmt.Errorf("sizes of the logs of %d jobs: %w", len(jobIDs), err)
+		return nil, err
+	}
+	found, err := db.Query(ctx, statements(schema).Get("runs"), pgx.QueryExecModeCacheDescribe, jobIDs, lows, before, runs, slices.Min(lows), below)
+	if err != nil {
+		return nil, err
 	}
 	sizes := map[int64][]Size{}
 	var job int64
@@ -42,26 +72,7 @@ func SizesOf(ctx context.Context, db DB, schema string, jobIDs []int64, runs int
 		sizes[job] = append(sizes[job], s)
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("sizes of the logs of %d jobs: %w", len(jobIDs), err)
-	}
-	return sizes, nil
-}
-
-// SizesBefore is Sizes of the newest runs alone, and in the other order: of at most so many that have a log and a smaller number than before.
-func SizesBefore(ctx context.Context, db DB, schema string, jobID, before int64, runs int) ([]Size, error) {
-	found, err := db.Query(ctx, statements(schema).Get("sizes"), pgx.QueryExecModeCacheDescribe, jobID, secondOf(jobID)-1, before, runs)
-	if err != nil {
-		return nil, fmt.Errorf("sizes of the logs of job %d: %w", jobID, err)
-	}
-	list, err := pgx.CollectRows(found, func(row pgx.CollectableRow) (Size, error) {
-		var s Size
-		return s, row.Scan(&s.Run, &s.Stream, &s.Chunks, &s.Stored, &s.Printed, &s.First, &s.Last)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("sizes of the logs of job %d: %w", jobID, err)
-	}
-	return list, nil
+	return sizes, err
 }
 
 // AnyRun is before the number of no run.

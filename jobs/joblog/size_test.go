@@ -2,6 +2,7 @@ package joblog_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/peltonq/pelton/jobs/joblog"
@@ -9,7 +10,7 @@ import (
 	"github.com/peltonq/pelton/schema/schematest"
 )
 
-// Of jobs that have run very often only the newest runs that printed something are measured, for each of them.
+// Of jobs that have run very often only the newest runs that printed something are measured, for each of them; of one job also those before a run, the newest first.
 func TestSizesOfTheNewestRuns(t *testing.T) {
 	t.Parallel()
 	pool := schematest.Pool(t)
@@ -42,5 +43,13 @@ func TestSizesOfTheNewestRuns(t *testing.T) {
 		if of[len(of)-1].Run != 150 || of[0].Run != 150-want[0]/2+1 || others[0].Run != 10*(12-want[1]+1) || of[0].Stored != 3 || others[0].Printed != 4 {
 			t.Errorf("at most %d runs: from %s to %s", most, fmt.Sprint(of[0]), fmt.Sprint(of[len(of)-1]))
 		}
+	}
+	before, err := joblog.SizesBefore(t.Context(), pool, schema.DefaultName, first, 100, 2)
+	var runs []int
+	for _, one := range before {
+		runs = append(runs, one.Run)
+	}
+	if err != nil || !slices.Equal(runs, []int{99, 99, 98, 98}) {
+		t.Errorf("before run 100: %v, %v", runs, err)
 	}
 }

@@ -21,6 +21,7 @@ var jobsRoom = room{Name: "Jobs", Path: "/jobs", Mount: func(p *Page) {
 	p.mountNewJob()
 	p.mountJob()
 	p.mountChangeJob()
+	p.mountReschedule()
 	p.mountLog()
 }}
 
@@ -108,14 +109,21 @@ func (p *Page) showJobs(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ids := f.IDs
-	if len(ids) == 0 {
-		result, err := p.findJobs(r.Context(), f)
-		if err != nil {
-			return err
+	var result found
+	err = p.read(r.Context(), func(ctx context.Context, tx pgx.Tx) (err error) {
+		if result = (found{IDs: f.IDs}); len(f.IDs) == 0 {
+			if result, err = p.findJobs(ctx, tx, f); err != nil {
+				return err
+			}
 		}
-		ids = result.IDs
-		shown.From, shown.More, shown.Full = timeOf(result.From), result.More, len(ids) == jobsShown
+		shown.Jobs, err = p.jobLines(ctx, tx, result.IDs)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if len(f.IDs) == 0 {
+		shown.From, shown.More, shown.Full = timeOf(result.From), result.More, len(result.IDs) == jobsShown
 		if f.After > 0 {
 			shown.To = timeOf(f.After).Add(time.Second)
 			shown.Pager.First = with(r, "after", "", "further", "")
@@ -129,22 +137,15 @@ func (p *Page) showJobs(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 	}
-	if shown.Jobs, err = p.jobLines(r.Context(), ids); err != nil {
-		return err
-	}
 	return p.render(w, r, "jobs", "Jobs", shown)
 }
 
 // jobLines reads jobs by id.
-func (p *Page) jobLines(ctx context.Context, ids []int64) (lines []jobLine, err error) {
+func (p *Page) jobLines(ctx context.Context, tx pgx.Tx, ids []int64) ([]jobLine, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	err = p.read(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		lines, err = sqlfile.Rows(ctx, p.sql, tx, pgx.RowToStructByPos[jobLine], "job_lines", ids)
-		return err
-	})
-	return lines, err
+	return sqlfile.Rows(ctx, p.sql, tx, pgx.RowToStructByPos[jobLine], "job_lines", ids)
 }
 
 // jobsTicked is how many jobs a form changes.

@@ -280,6 +280,10 @@ func TestLogOfAJobThatWaits(t *testing.T) {
 			t.Errorf("the log of a job that %q: %s", says, a.Body)
 		}
 	}
+	if _, err := s.Jobs.JobRetry(t.Context(), cancelled); err != nil {
+		t.Fatal(err)
+	}
+	s.As("viewer").Want(200, fmt.Sprintf("/jobs/%d/log?run=1", cancelled), "This run never began: it was cancelled. The job is in the line of queue default since")
 }
 
 // A search finds each line once, also where it crosses from one page, or one chunk, into the next.
@@ -461,7 +465,7 @@ func TestPlans(t *testing.T) {
 	}
 	hour := time.Now().Add(-time.Hour)
 	for name, args := range map[string][]any{
-		"job_runs": {newest, 99, 20, 100}, "flow_job_logs": {newest, 0, int64(0), 32},
+		"job_runs": {newest, 99, 20, 100}, "flow_job_logs": {newest, 0, int64(0), 32, int64(1) << 62},
 		"log_before": {newest, 1, int64(1) << 62, []string{"o"}, int64(100), 100}, "job_running": {newest},
 		"queue_charts": {hour, time.Now(), 60}, "last_changes": {[]string{"mail"}, []string{"queue.pause"}},
 	} {

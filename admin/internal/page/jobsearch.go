@@ -18,7 +18,7 @@ const (
 	// jobsShown is how many jobs a page of the list has.
 	jobsShown = 50
 	// firstSearch is how long jobs are looked for before a page is shown, about, and furtherSearch how long where the reader asks to search further back.
-	firstSearch   = 25 * time.Millisecond
+	firstSearch   = 15 * time.Millisecond
 	furtherSearch = 400 * time.Millisecond
 )
 
@@ -135,7 +135,7 @@ type found struct {
 }
 
 // findJobs looks for jobs from the newest on, until a page is full, there are no more, or the time is up.
-func (p *Page) findJobs(ctx context.Context, f jobFilter) (found, error) {
+func (p *Page) findJobs(ctx context.Context, tx pgx.Tx, f jobFilter) (found, error) {
 	params := jobs.NewJobListParams().First(jobsShown).OrderBy(jobs.JobListOrderByID, jobs.SortOrderDesc).Within(firstSearch).
 		Kinds(f.Kinds...).Queues(f.Queues...).TagsAll(f.Tags...).ArgsText(f.Text)
 	if f.Further {
@@ -155,11 +155,7 @@ func (p *Page) findJobs(ctx context.Context, f jobFilter) (found, error) {
 	if f.After > 0 {
 		params = params.After(jobs.JobListCursorFromJob(&rivertype.JobRow{ID: f.After}))
 	}
-	var result *jobs.JobSearchResult
-	err := p.read(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
-		result, err = p.config.Jobs.JobSearchTx(ctx, tx, params)
-		return err
-	})
+	result, err := p.config.Jobs.JobSearchTx(ctx, tx, params)
 	if err != nil {
 		return found{}, err
 	}

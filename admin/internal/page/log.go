@@ -230,7 +230,10 @@ func (p *Page) logEnd(ctx context.Context, tx pgx.Tx, c logChoice, size int) (lo
 	if err != nil {
 		return logView{}, err
 	}
-	const end = 1 << 62
+	end, err := joblog.Ceiling(ctx, tx, p.config.Schema)
+	if err != nil {
+		return logView{}, err
+	}
 	start, err := p.logBefore(ctx, tx, c, end, size)
 	if err != nil {
 		return logView{}, err
@@ -377,7 +380,7 @@ func (p *Page) showChosenLog(w http.ResponseWriter, r *http.Request, c logChoice
 	return p.render(w, r, "log", fmt.Sprintf("Log of job %d, run %d", c.Job, c.Run), &v)
 }
 
-// notBegun says that the run of a log has not begun, and what it waits for; empty: it has, or there is no such run.
+// notBegun says that the run of a log has not begun, or never did, and what the job waits for; empty: it has, or there is no such run.
 func (p *Page) notBegun(ctx context.Context, tx pgx.Tx, c logChoice) (string, error) {
 	job, err := p.config.Jobs.JobGetTx(ctx, tx, c.Job)
 	if errors.Is(err, rivertype.ErrNotFound) { // logs outlive their jobs
@@ -390,18 +393,21 @@ func (p *Page) notBegun(ctx context.Context, tx pgx.Tx, c logChoice) (string, er
 	if err != nil {
 		return "", err
 	}
+	text := "This run had not begun when the page was made."
 	switch known := len(runs) > 0 && runs[0].Run == c.Run; {
 	case known && runs[0].StartedAt != nil, !known && c.Run > 1:
 		return "", nil
 	case ended(string(job.State)):
 		return fmt.Sprintf("This run never began: the job is %s.", job.State), nil
+	case known: // it was taken back, and another one waits
+		text = fmt.Sprintf("This run never began: it was %s.", runs[0].Outcome)
 	}
-	text := "The job " + document.NextRun(job) + "."
+	text += " The job " + document.NextRun(job) + "."
 	why, err := p.config.Jobs.KindWaitsTx(ctx, tx, job.Kind, job.Queue)
 	if why != "" {
 		text += " It waits: " + why + "."
 	}
-	return "This run had not begun when the page was made. " + text, err
+	return text, err
 }
 
 // logSizes tells how much the newest runs of a job printed, the newest first, and then the one that is shown.

@@ -231,6 +231,10 @@ func (p *Page) showFault(w http.ResponseWriter, r *http.Request, status int, tit
 // readTime is how long the database may take for what a page shows.
 const readTime = 3 * time.Second
 
+// snapshot begins the transaction of read: its statements have a time limit, and run one at a time, without helpers.
+var snapshot = pgx.TxOptions{BeginQuery: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = " + strconv.FormatInt(readTime.Milliseconds(), 10) +
+	"; SET LOCAL lock_timeout = 500; SET LOCAL idle_in_transaction_session_timeout = 10000; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off"}
+
 // read runs fn in a read-only transaction whose statements have a time limit. Only so many are read at a time, in all and for one user.
 func (p *Page) read(ctx context.Context, fn func(ctx context.Context, tx pgx.Tx) error) error {
 	ctx, cancel := p.limit(ctx)
@@ -240,13 +244,7 @@ func (p *Page) read(ctx context.Context, fn func(ctx context.Context, tx pgx.Tx)
 		return err
 	}
 	defer leave()
-	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	return pgx.BeginTxFunc(ctx, p.config.Pool, options, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, p.sql.Get("limits"), strconv.FormatInt(readTime.Milliseconds(), 10)); err != nil {
-			return err
-		}
-		return fn(ctx, tx)
-	})
+	return pgx.BeginTxFunc(ctx, p.config.Pool, snapshot, func(tx pgx.Tx) error { return fn(ctx, tx) })
 }
 
 // limit is a context for calls of clients that have no transaction to be given: it ends a little later than statements of read would.

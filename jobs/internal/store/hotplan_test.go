@@ -43,7 +43,7 @@ var fill = []string{
 	`INSERT INTO pelton.job_ready (priority, line, job_ids)
 		SELECT 1 + n % 4, 'line' || n % 5, ARRAY[n, n + 1] FROM generate_series(1, 20000) n`,
 	`INSERT INTO pelton.job_scheduled (job_id, wake, due)
-		SELECT n, now() + n * interval '1 second' - interval '1 hour', now() FROM generate_series(1, 20000) n`,
+		SELECT n, at, at FROM generate_series(1, 20000) n, LATERAL (SELECT now() + n * interval '1 second' - interval '1 hour' AS at) t`,
 }
 
 // TestPlansOfWhatRunsAllTheTime looks at the statements that are run all the time, on a database that has been filled.

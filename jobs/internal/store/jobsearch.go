@@ -39,15 +39,16 @@ func newPace(page JobPage) *pace {
 
 func (p *pace) begin() { p.start = time.Now() }
 
-// next ends a piece: it tells by what factor the next one is to be larger, and whether the time is up.
+// next ends a piece: it tells by what factor the next one is to be larger, and whether the time is up, or nearly so. The last piece is as large as the time that is left.
 func (p *pace) next() (factor float64, over bool) {
 	each := pieceTime
 	if p.within > 0 {
-		each = p.within / 3
+		left := p.within - time.Since(p.began)
+		each, over = min(p.within/3, left), left <= p.within/12
 	}
 	factor = min(8, max(0.25, float64(each)/float64(time.Since(p.start)+1)))
 	p.rows = min(max(int(float64(p.rows)*factor), leastPiece), largestPiece)
-	return factor, p.within > 0 && time.Since(p.began) >= p.within
+	return factor, over
 }
 
 // searchByID finds jobs in the order of their ids. A piece covers a span of ids that grows too, so that its plan has few partitions.
@@ -60,21 +61,17 @@ func (s *Store) searchByID(ctx context.Context, db DB, filter JobFilter, page Jo
 	if !page.Descending {
 		end = max(low, high-1)
 	}
-	statement, order, last, args := "search_jobs", "ASC", "max", searchArgs(filter)
-	if page.Descending {
-		order, last = "DESC", "min"
-	}
+	text, args := inOrder(s.sql.Get("search_jobs"), page.Descending), searchArgs(filter)
 	if states := stateNames(filter.States); states != nil {
-		whole, byLine, err := s.searchesWhole(ctx, db, filter, page)
+		looked, byLine, err := s.looked(ctx, db, filter, page)
 		if err != nil {
 			return found, err
 		}
 		if byLine {
 			return s.searchLine(ctx, db, filter, page, low, high)
 		}
-		statement, args = "search_states", append(args, states, whole)
+		text, args = s.searchStates(looked, page.Descending), append(args, states)
 	}
-	text := strings.NewReplacer("{order}", order, "{end}", last).Replace(s.sql.Get(statement))
 	span, pace := int64(24*time.Hour/time.Second)<<idBits, newPace(page)
 	for low < high {
 		from, to := max(low, high-span), high
@@ -154,35 +151,52 @@ func after(id int64) int64 {
 	return id + 1
 }
 
-// searchesWhole tells whether jobs in the states asked for are looked for among all jobs, and not in the places that such jobs are in; byLine: not even there, but by the
-// tickets of a long line.
-func (s *Store) searchesWhole(ctx context.Context, db DB, filter JobFilter, page JobPage) (whole, byLine bool, err error) {
+// inOrder puts the order of ids into a search.
+func inOrder(text string, descending bool) string {
+	order, end, first, from := "ASC", "max", "least", ">="
+	if descending {
+		order, end, first, from = "DESC", "min", "greatest", "<="
+	}
+	return strings.NewReplacer("{order}", order, "{end}", end, "{first}", first, "{from}", from).Replace(text)
+}
+
+// searchStates is the statement that searches by states the jobs that another names.
+func (s *Store) searchStates(looked string, descending bool) string {
+	return inOrder(strings.Replace(s.sql.Get("search_states"), "{looked}", s.sql.Get(looked), 1), descending)
+}
+
+// looked names the statement that gives the jobs to look at for those in the states asked for: of the places that such jobs are in, or among all jobs, where most
+// are in such states or the line is too long to be read; byLine: not even there, but by the tickets of a long line.
+func (s *Store) looked(ctx context.Context, db DB, filter JobFilter, page JobPage) (statement string, byLine bool, err error) {
+	completed := slices.Contains(filter.States, rivertype.JobStateCompleted)
 	switch available := slices.Contains(filter.States, rivertype.JobStateAvailable); {
 	case len(filter.IDs) > 0:
-		return true, false, nil
+		return "looked_at_ids", false, nil
+	case completed && (available || allEnded(filter.States)):
+		return "looked_at_all", false, nil
 	case !available:
-		return false, false, nil
-	case slices.Contains(filter.States, rivertype.JobStateCompleted):
-		return true, false, nil
+		return "looked_in_places", false, nil
 	}
 	tickets := longLine
 	if page.Within > 0 && page.Within < briefly {
 		tickets = shortLine
 	}
-	var large bool
-	if err = db.QueryRow(ctx, s.sql.Get("line_is_long"), pgx.QueryExecModeCacheDescribe, int64(tickets), int64(lineBytes)).Scan(&whole, &large); err != nil {
-		return false, false, err
+	var long, large bool
+	if err = db.QueryRow(ctx, s.sql.Get("line_is_long"), pgx.QueryExecModeCacheDescribe, int64(tickets), int64(lineBytes)).Scan(&long, &large); err != nil {
+		return "", false, err
+	}
+	if !long {
+		return "looked_in_places", false, nil
 	}
 	intime := page.Within == 0 || page.Within >= lineTime && !large
-	return whole, whole && len(filter.States) == 1 && !page.Descending && intime, nil
+	return "looked_at_all", len(filter.States) == 1 && !page.Descending && intime, nil
 }
 
 // searchLine finds jobs that are available, the oldest first, by the tickets of the line: low <= id < high. It reads the line whole for every largestPiece jobs
 // that stand in it.
 func (s *Store) searchLine(ctx context.Context, db DB, filter JobFilter, page JobPage, low, high int64) (found FoundIDs, err error) {
 	end := max(low, high-1)
-	text := strings.NewReplacer("{order}", "ASC", "{end}", "max").Replace(s.sql.Get("search_states"))
-	args, pace := append(searchArgs(filter), stateNames(filter.States), true), newPace(page)
+	text, args, pace := s.searchStates("looked_at_ids", false), append(searchArgs(filter), stateNames(filter.States)), newPace(page)
 	for more := true; more; {
 		rows, err := db.Query(ctx, s.sql.Get("line_ids"), pgx.QueryExecModeCacheDescribe, low, high, largestPiece)
 		if err != nil {

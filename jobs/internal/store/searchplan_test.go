@@ -35,17 +35,22 @@ func TestSearchesReadIndexes(t *testing.T) {
 		args  []any
 		index string
 	}{
-		"search_jobs": {byID(), "job_rest_pkey"}, "search_states, discarded": {byID([]string{"discarded"}, false), badly},
-		"search_states, completed": {byID([]string{"completed"}, false), "job_attempt_rest_pkey"},
-		"search_states, waiting":   {byID([]string{"running", "scheduled", "available"}, false), "job_rest_pkey"},
-		"search_states, whole":     {byID([]string{"available"}, true), "job_rest_pkey"},
-		"search_ended, completed":  {byEnd(now.Add(-time.Minute), "completed"), ended},
-		"search_ended, discarded":  {byEnd(now.Add(-9*time.Hour), "discarded"), badly},
-		"job_bounds":               {nil, "job_rest_pkey"},
+		"search_jobs": {byID(), "job_rest_pkey"}, "search_states, looked_in_places, discarded": {byID([]string{"discarded"}), badly},
+		"search_states, looked_in_places, completed": {byID([]string{"completed", "running"}), "job_attempt_rest_pkey"},
+		"search_states, looked_in_places, waiting":   {byID([]string{"running", "scheduled", "available"}), "job_rest_pkey"},
+		"search_states, looked_at_all, available":    {byID([]string{"available"}), "job_rest_pkey"},
+		"search_states, looked_at_all, completed":    {byID([]string{"completed"}), "job_attempt_rest_pkey"},
+		"search_ended, completed":                    {byEnd(now.Add(-time.Minute), "completed"), ended},
+		"search_ended, discarded":                    {byEnd(now.Add(-9*time.Hour), "discarded"), badly},
+		"job_bounds":                                 {nil, "job_rest_pkey"},
 	} {
-		for order, end := range map[string]string{"ASC": "max", "DESC": "min"} {
-			statement, _, _ := strings.Cut(name, ",")
-			text := strings.NewReplacer("{order}", order, "{end}", end, "{sign}", ">").Replace(d.Statement(statement))
+		for _, descending := range []bool{false, true} {
+			parts := strings.Split(name, ", ")
+			looked := ""
+			if len(parts) > 2 {
+				looked = parts[1]
+			}
+			text := strings.ReplaceAll(d.SearchText(parts[0], looked, descending), "{sign}", ">")
 			var plan string
 			err := d.Tx(t.Context(), store.Limits{}, func(tx pgx.Tx) error {
 				rows, err := tx.Query(t.Context(), "EXPLAIN "+text, append([]any{pgx.QueryExecModeExec}, c.args...)...)
@@ -60,7 +65,7 @@ func TestSearchesReadIndexes(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			if !strings.Contains(plan, c.index) || strings.Contains(plan, "Seq Scan on job_attempt_rest") || strings.Contains(plan, "Seq Scan on job_rest") {
-				t.Errorf("%s, %s: the plan does not begin at %s:\n%s", name, order, c.index, plan)
+				t.Errorf("%s, descending %v: the plan does not begin at %s:\n%s", name, descending, c.index, plan)
 			}
 		}
 	}

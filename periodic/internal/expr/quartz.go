@@ -3,6 +3,8 @@ package expr
 import (
 	"fmt"
 	"strings"
+
+	"github.com/peltonq/pelton/internal/quantity"
 )
 
 // The years that a Quartz expression may name.
@@ -25,7 +27,7 @@ func readQuartz(e *Expr, texts []string) error {
 	if len(texts) != 6 && len(texts) != 7 {
 		return &FieldError{
 			FieldExpression, e.text,
-			fmt.Sprintf("has %s; Quartz has 6, with seconds first, or 7 with a year", fieldCount(len(texts))),
+			fmt.Sprintf("has %s; Quartz has 6, with seconds first, or 7 with a year", quantity.Of(len(texts), "field")),
 		}
 	}
 	specials := [7]func(string) (bool, string){3: e.days.dayOfMonth, 5: e.days.dayOfWeek}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/robfig/cron/v3"
+
+	"github.com/peltonq/pelton/internal/quantity"
 )
 
 // standardFields are those of an expression with seconds. 7 is Sunday, so that ranges may end there.
@@ -36,7 +38,7 @@ func readStandard(e *Expr, texts []string) error {
 	default:
 		return &FieldError{
 			FieldExpression, e.text,
-			fmt.Sprintf("has %s; standard cron has 5, or 6 with seconds first, and Quartz 6 or 7", fieldCount(len(texts))),
+			fmt.Sprintf("has %s; standard cron has 5, or 6 with seconds first, and Quartz 6 or 7", quantity.Of(len(texts), "field")),
 		}
 	}
 	faults := make([]*FieldError, len(texts))
@@ -118,11 +120,4 @@ func sundayFirst(text string) string {
 		items[i] = strings.Join(list, ",")
 	}
 	return strings.Join(items, ",")
-}
-
-func fieldCount(n int) string {
-	if n == 1 {
-		return "1 field"
-	}
-	return fmt.Sprintf("%d fields", n)
 }

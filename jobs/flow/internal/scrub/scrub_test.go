@@ -66,6 +66,28 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// A secret with all signs that some library escapes, as libraries of JSON write it.
+func TestJSONOfLibraries(t *testing.T) {
+	t.Parallel()
+	s := set("<ö>/&'=+`\"\\\U0001f600")
+	for library, text := range map[string]string{
+		"JavaScript":           `<ö>/&'=+` + "`" + `\"\\😀`,
+		"Go, Ruby on Rails":    `\u003cö\u003e/\u0026'=+` + "`" + `\"\\😀`,
+		"Python":               `<\u00f6>/&'=+` + "`" + `\"\\\ud83d\ude00`,
+		"PHP":                  `<\u00f6>\/&'=+` + "`" + `\"\\\ud83d\ude00`,
+		"PHP, no Unicode":      `<ö>\/&'=+` + "`" + `\"\\😀`,
+		"PHP, tags, amp, apos": `\u003C\u00f6\u003E\/\u0026\u0027=+` + "`" + `\"\\\ud83d\ude00`,
+		"PHP, quotes too":      `\u003C\u00f6\u003E\/\u0026\u0027=+` + "`" + `\u0022\\\ud83d\ude00`,
+		"Gson":                 `\u003cö\u003e/\u0026\u0027\u003d+` + "`" + `\"\\😀`,
+		"Jackson, no Unicode":  `<\u00F6>/&'=+` + "`" + `\"\\\uD83D\uDE00`,
+		"System.Text.Json":     `\u003C\u00F6\u003E/\u0026\u0027=\u002B\u0060\u0022\\\uD83D\uDE00`,
+	} {
+		if got := s.Text(text); got != "***" {
+			t.Errorf("%s: %s became %s", library, text, got)
+		}
+	}
+}
+
 // Of several lines each longer one is a form too; of two values that overlap nothing is left.
 func TestLinesAndOverlaps(t *testing.T) {
 	t.Parallel()

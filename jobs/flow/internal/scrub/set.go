@@ -111,22 +111,26 @@ func asJSON(text string) string {
 
 // jsonStyle is what a library escapes beyond what must be.
 type jsonStyle struct {
-	signs  string // as \u....
-	ascii  bool   // all that is not ASCII too
+	signs  string // of ASCII
+	format string // how
+	others string // how what is not ASCII; empty: as it is
 	slash  bool   // / as \/
 	quote  bool   // " as \u0022
-	format string // of the \u....
 }
 
+// Formats of an escaped code unit: the same library may write some with small digits and others with large ones.
+const small, large = `\u%04x`, `\u%04X`
+
 var jsonStyles = []jsonStyle{
-	{signs: "<>&", format: `\u%04x`},             // Go
-	{ascii: true, format: `\u%04x`},              // Python
-	{ascii: true, slash: true, format: `\u%04x`}, // PHP
-	{slash: true}, // PHP with JSON_UNESCAPED_UNICODE
-	{signs: "<>&'=", ascii: true, format: `\u%04x`},               // Java (Gson)
-	{ascii: true, format: `\u%04X`},                               // Java (Jackson)
-	{signs: "<>&'+`", ascii: true, quote: true, format: `\u%04X`}, // .NET
-	{signs: "<>&'", ascii: true, slash: true, format: `\u%04X`},   // PHP with JSON_HEX_...
+	{signs: "<>&", format: small}, // Go
+	{others: small},               // Python
+	{others: small, slash: true},  // PHP
+	{slash: true},                 // PHP with JSON_UNESCAPED_UNICODE
+	{signs: "<>&'", format: large, others: small, slash: true},              // PHP with JSON_HEX_TAG, JSON_HEX_AMP and JSON_HEX_APOS
+	{signs: "<>&'", format: large, others: small, slash: true, quote: true}, // and JSON_HEX_QUOT
+	{signs: "<>&'=", format: small},                                         // Java (Gson)
+	{others: large},                                                         // Java (Jackson)
+	{signs: "<>&'+`", format: large, others: large, quote: true},            // .NET
 }
 
 func (j jsonStyle) escape(plain string) string {
@@ -136,9 +140,11 @@ func (j jsonStyle) escape(plain string) string {
 	var b strings.Builder
 	for _, r := range plain {
 		switch {
-		case strings.ContainsRune(j.signs, r), j.ascii && r > unicode.MaxASCII:
+		case strings.ContainsRune(j.signs, r):
+			fmt.Fprintf(&b, j.format, r)
+		case j.others != "" && r > unicode.MaxASCII:
 			for _, unit := range utf16.AppendRune(nil, r) {
-				fmt.Fprintf(&b, j.format, unit)
+				fmt.Fprintf(&b, j.others, unit)
 			}
 		case j.slash && r == '/':
 			b.WriteString(`\/`)
