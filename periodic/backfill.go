@@ -50,7 +50,9 @@ type Backfill struct {
 	Status     BackfillStatus `json:"status"`
 	Total      int            `json:"total"` // ticks in the range when it was asked for
 	Started    int            `json:"started"`
-	LeftOut    int            `json:"left_out"` // had run already, or could not be started
+	LeftOut    int            `json:"left_out"`    // had run already, or could not be started
+	NotStarted int            `json:"not_started"` // of those left out: could not be started
+	Why        string         `json:"why"`         // why the last of these could not
 	Succeeded  int            `json:"succeeded"`
 	Failed     int            `json:"failed"` // runs that ended otherwise
 	Live       int            `json:"live"`   // runs that have not ended, or are not yet counted
@@ -61,6 +63,7 @@ func backfillOf(r *store.BackfillRow) Backfill {
 		ID: r.ID, Schedule: r.Schedule, CreatedAt: r.CreatedAt.UTC(), CreatedBy: r.CreatedBy, EndedAt: utc(r.EndedAt), From: r.From.UTC(), To: r.To.UTC(),
 		Parallel: r.Parallel, OnlyMissed: r.OnlyMissed, Status: BackfillStatus(r.Status), Total: r.Total, Started: r.Started, LeftOut: r.LeftOut,
 		Succeeded: r.Succeeded, Failed: r.Failed, Live: r.Live,
+		NotStarted: r.NotStarted, Why: text(r.Why),
 	}
 }
 
@@ -309,10 +312,10 @@ func (b *backfiller) once(ctx context.Context) (time.Duration, error) {
 	defer cancel()
 	in, some, err := b.c.store.BackfillDue(ctx, b.c.firer.codes)
 	if err != nil || !some {
-		return fireLook, err
+		return b.c.config.look, err
 	}
 	if in > 0 {
-		return min(in, fireLook), nil
+		return min(in, b.c.config.look), nil
 	}
 	var after aftermath
 	var id int64
@@ -496,6 +499,10 @@ func (v *verb) startNext(ctx context.Context, s *held, row *store.Backfill, n ne
 			p.Started++
 		} else {
 			p.LeftOut++
+			if t.Outcome == store.Failed {
+				p.NotStarted++
+				p.Why = t.Note
+			}
 		}
 	}
 	if len(begun) == 0 {

@@ -104,6 +104,9 @@ func (a *app) waitForBackfill(ctx context.Context, schedules *periodic.Client, b
 	if b.Failed > 0 || b.Status == periodic.BackfillCancelled {
 		return fmt.Errorf("backfill %d is %s, %d of its runs did not succeed; see pelton schedule ticks %s --backfill %d", b.ID, b.Status, b.Failed, shellWord(b.Schedule), b.ID)
 	}
+	if b.NotStarted > 0 {
+		return fmt.Errorf("%s of backfill %d could not be started; see pelton schedule ticks %s --backfill %d", quantity.Of(b.NotStarted, "tick"), b.ID, shellWord(b.Schedule), b.ID)
+	}
 	return nil
 }
 
@@ -136,8 +139,12 @@ func (p *backfillProgress) done() {
 }
 
 func backfillWords(b *periodic.Backfill) string {
-	return fmt.Sprintf("backfill %d of %s is %s: %d of %s started, %d succeeded, %d failed, %d left out",
+	words := fmt.Sprintf("backfill %d of %s is %s: %d of %s started, %d succeeded, %d failed, %d left out",
 		b.ID, b.Schedule, b.Status, b.Started, quantity.Of(b.Total, "tick"), b.Succeeded, b.Failed, b.LeftOut)
+	if b.NotStarted > 0 {
+		words += fmt.Sprintf(", of these %d could not be started, the last because: %s", b.NotStarted, b.Why)
+	}
+	return words
 }
 
 func (a *app) backfillList() *cobra.Command {

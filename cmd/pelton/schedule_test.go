@@ -155,7 +155,7 @@ func TestSchedulesFromTheCommandLine(t *testing.T) {
 			t.Errorf("%v is not in the schedule's zone: %s", args, got)
 		}
 	}
-	s.ok("schedule", "put", "once", "--at", time.Now().Add(time.Second).Format(time.RFC3339Nano), "--kind", "noop")
+	s.ok("schedule", "put", "once", "--at", time.Now().Add(5*time.Second).Format(time.RFC3339Nano), "--kind", "noop")
 	pgtest.Eventually(t, patience, func() bool { return strings.Contains(s.ok("schedule", "list", "once"), " ended") }, "the one-time schedule to have ended")
 	s.ok("schedule", "delete", "second")
 	audited := fmt.Sprint(s.lines("audit", "list", "--target", "schedule second"))
@@ -205,6 +205,17 @@ func TestBackfillFromTheCommandLine(t *testing.T) {
 		t.Errorf("tick: %v", tick)
 	}
 	s.fails(exitFailed, "2 of its runs did not succeed; see pelton schedule ticks fails --backfill 2", "schedule", "backfill", "fails", "--from", "2026-01-01", "--to", "2026-01-02")
+	s.ok("schedule", "put", "lacks", "--cron", "@daily", "--flow", "later/f")
+	r := s.try("", "schedule", "backfill", "lacks", "--from", "2026-01-01", "--to", "2026-01-02")
+	if want := "2 ticks of backfill 3 could not be started; see pelton schedule ticks lacks --backfill 3"; r.code != exitFailed || !strings.Contains(r.err, want) {
+		t.Errorf("of a flow that is not there: %d %q, want %q", r.code, r.err, want)
+	}
+	if want := "0 failed, 2 left out, of these 2 could not be started, the last because: "; !strings.Contains(r.out, want) || !strings.Contains(r.out, "later") {
+		t.Errorf("of a flow that is not there: %q, want %q and the project's name", r.out, want)
+	}
+	if b := s.object("schedule", "backfill", "show", "3"); fmt.Sprint(b["not_started"]) != "2" || !strings.Contains(as[string](t, b["why"]), "later") {
+		t.Errorf("of a flow that is not there: %v", b)
+	}
 	for since, want := range map[string]int{"2026-03-09": 2, "2026-03-09T02:29": 2, "2026-03-09T02:31": 1, "2026-03-09T06:31:00Z": 1, "2h": 0, "1d": 0, "36500d": 4} {
 		if got := s.lines("schedule", "ticks", "daily", "--source", "backfill", "--since", since); len(got) != want {
 			t.Errorf("since %s: %d ticks, want %d: %v", since, len(got), want, got)
@@ -232,7 +243,7 @@ func TestBackfillOverKills(t *testing.T) {
 	s := newShell(t)
 	env := []string{"DATABASE_URL=" + s.url}
 	serve := func(args ...string) *process {
-		return launch(t, env, append(append(args, "--json", "--lease", "3s"), quick...)...)
+		return launch(t, env, append(append(args, "--json"), quick...)...)
 	}
 	serve("worker", "--queues", "default:20").started()
 	servers := []*process{serve("server", "--listen", ""), serve("server", "--listen", "")}

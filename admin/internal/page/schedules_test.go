@@ -162,6 +162,10 @@ func TestSchedules(t *testing.T) {
 		"both in America/New_York", `<details id="backfill" open`, `name="from" value="yesterday"`, `name="to" value="`+day(2)+`"`, `name="parallel" value="7"`, `value="1" checked`)
 	operator.WantPost(404, "/schedules/often/backfill/cancel", url.Values{"backfill": {"1"}})
 	operator.WantPost(303, "/schedules/team%2Fnightly/backfill/cancel", url.Values{"backfill": {"1"}}, "starts nothing more", "cancelled")
+	if _, err := s.Pool.Exec(t.Context(), `UPDATE pelton.schedule_backfill SET left_out = 3, not_started = 2, why = 'no <flow>'`); err != nil {
+		t.Fatal(err)
+	}
+	viewer.Want(200, "/schedules/team%2Fnightly", "3, of these 2 could not be started: no &lt;flow&gt;")
 	if a := operator.Want(200, "/schedules/often", "Start a run now"); strings.Contains(a.Body, "/delete") || strings.Contains(a.Body, "/edit") {
 		t.Error("an operator is offered what would be refused")
 	}

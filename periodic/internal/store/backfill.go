@@ -25,6 +25,8 @@ type BackfillRow struct {
 	Status     string
 	CreatedBy  string
 	Live       int
+	NotStarted int
+	Why        *string
 }
 
 // Backfills reads backfills of a schedule (empty: of all), or one by its id (0: any).
@@ -95,6 +97,8 @@ func (s *Store) AddBackfill(ctx context.Context, tx pgx.Tx, b Backfill, total in
 type Progress struct {
 	Decided                             time.Time
 	Started, LeftOut, Succeeded, Failed int
+	NotStarted                          int    // of those left out: could not be started
+	Why                                 string // why the last of these could not; "": as before
 	Status                              string
 	Again                               *time.Duration // when to look at it again; nil: never
 }
@@ -106,7 +110,7 @@ func (s *Store) WriteBackfill(ctx context.Context, tx pgx.Tx, id int64, p Progre
 		seconds := p.Again.Seconds()
 		again = &seconds
 	}
-	return s.exec(ctx, tx, "backfill_write", id, p.Decided, p.Started, p.LeftOut, p.Succeeded, p.Failed, again, p.Status)
+	return s.exec(ctx, tx, "backfill_write", id, p.Decided, p.Started, p.LeftOut, p.Succeeded, p.Failed, again, p.Status, p.NotStarted, nullText(p.Why))
 }
 
 // BackfillLive is a run of a backfill that is not yet counted.

@@ -1,0 +1,1 @@
+ALTER TABLE pelton.schedule_backfill DROP COLUMN why, DROP COLUMN not_started;
