@@ -71,7 +71,7 @@ func TestReadsPrunePartitions(t *testing.T) {
 	if _, err := run.Stream(Stdout).Write(make([]byte, 1000)); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := run.Close(ctx); err != nil {
 		t.Fatal(err)
