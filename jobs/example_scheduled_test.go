@@ -13,7 +13,7 @@ type RemindArgs struct{}
 
 func (RemindArgs) Kind() string { return "remind" }
 
-// A job for later is scheduled until its time; JobRetry makes it available now.
+// A job for later is scheduled until its time. JobReschedule gives it another one; JobRetry makes it available now.
 func Example_scheduledJob() {
 	ctx, pool, done := exampleDatabase()
 	defer done()
@@ -22,11 +22,15 @@ func Example_scheduledJob() {
 	inserted, err := client.Insert(ctx, RemindArgs{}, &river.InsertOpts{ScheduledAt: time.Now().Add(time.Hour)})
 	check(err)
 	fmt.Println(inserted.Job.State)
-	job, err := client.JobRetry(ctx, inserted.Job.ID)
+	job, err := client.JobReschedule(ctx, inserted.Job.ID, time.Now().Add(24*time.Hour), nil)
+	check(err)
+	fmt.Println(job.State, job.ScheduledAt.After(inserted.Job.ScheduledAt))
+	job, err = client.JobRetry(ctx, inserted.Job.ID)
 	check(err)
 	fmt.Println(job.State)
 
 	// Output:
 	// scheduled
+	// scheduled true
 	// available
 }

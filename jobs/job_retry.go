@@ -21,8 +21,8 @@ func (e *UniqueConflictError) Error() string {
 	return fmt.Sprintf("job %d cannot be retried: job %d holds its unique key", e.JobID, e.HolderID)
 }
 
-// FlowNodeError says that a job cannot be retried or redriven by itself because it works for a node of a flow's run, which decides when it
-// runs again: retry or rerun the run.
+// FlowNodeError says that a job cannot be retried, redriven or rescheduled by itself because it works for a node of a flow's run, which decides when it
+// runs: retry or rerun the run.
 type FlowNodeError = store.NodeError
 
 // JobRetry makes a job available now, whether it has ended, waits for a time, is pending, or was cancelled in the line. A

@@ -87,14 +87,7 @@ func (c *Client) JobUpdateTx(ctx context.Context, tx pgx.Tx, id int64, params *J
 
 func (c *Client) update(ctx context.Context, db store.DB, id int64, change store.Change, params *JobUpdateParams) (*rivertype.JobRow, int32, error) {
 	if params != nil && params.If != nil {
-		if _, err := c.store.Change(ctx, db, id, store.Change{}, c.AuditedActor(ctx)); err != nil { // one that changes nothing takes the locks
-			return nil, 0, err
-		}
-		job, err := c.store.JobRow(ctx, db, id)
-		if err == nil {
-			err = params.If(job)
-		}
-		if err != nil {
+		if err := c.checkHeld(ctx, db, id, params.If); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -104,6 +97,18 @@ func (c *Client) update(ctx context.Context, db store.DB, id int64, change store
 	}
 	job, err := c.store.JobRow(ctx, db, id)
 	return job, run, err
+}
+
+// checkHeld holds a job against changes by others until the transaction ends, and has it checked as it is.
+func (c *Client) checkHeld(ctx context.Context, db store.DB, id int64, check func(*rivertype.JobRow) error) error {
+	if _, err := c.store.Change(ctx, db, id, store.Change{}, c.AuditedActor(ctx)); err != nil { // one that changes nothing takes the locks
+		return err
+	}
+	job, err := c.store.JobRow(ctx, db, id)
+	if err != nil {
+		return err
+	}
+	return check(job)
 }
 
 // recordedOutput is what the worker whose context this is has recorded so far; nil if nothing.

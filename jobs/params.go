@@ -152,9 +152,16 @@ func checkParams(p *rivertype.JobInsertParams) error {
 		fault(len(tag) > maxTagBytes || !tagPattern.MatchString(tag), "tag %q: want 3 to %d letters, digits, _ or inner -", tag, maxTagBytes)
 	}
 	if at := p.ScheduledAt; at != nil {
-		fault(at.Year() < 1 || at.Year() > 9999, "scheduled time %v is out of range", at)
+		faults = append(faults, checkScheduled(*at))
 	}
 	return errors.Join(faults...)
+}
+
+func checkScheduled(at time.Time) error {
+	if year := at.UTC().Year(); year < 1 || year > 9999 {
+		return fmt.Errorf("scheduled time %v is out of range", at)
+	}
+	return nil
 }
 
 func checkMetadata(m []byte) error {

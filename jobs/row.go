@@ -56,8 +56,11 @@ func (r *runner) fillRow(row *rivertype.JobRow, t *executor.Task) {
 	}
 }
 
-// scheduledAt is the time that the run was asked for: of a first run the job's, later when the run before wanted it.
+// scheduledAt is the time that the run was asked for: of a first run the job's, later when the run before wanted it; or what a person made of it since.
 func scheduledAt(t *executor.Task) time.Time {
+	if t.Job.Due != nil && t.Job.DueRun == t.Run {
+		return *t.Job.Due
+	}
 	if n := len(t.Earlier); n > 0 {
 		if last := &t.Earlier[n-1]; last.Due != nil {
 			return *last.Due

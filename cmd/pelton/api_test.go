@@ -18,6 +18,7 @@ var operations = map[string]string{
 	"job logs":            "jobs-log jobs-log-follow",
 	"job cancel":          "jobs-cancel",
 	"job retry":           "jobs-retry",
+	"job reschedule":      "jobs-reschedule",
 	"job delete":          "jobs-delete",
 	"queue list":          "queues-list",
 	"queue pause":         "queues-pause",

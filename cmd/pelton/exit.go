@@ -83,10 +83,12 @@ func exitCode(err error) int {
 	var (
 		wrong    *usageError
 		invalid  *jobs.InvalidJobError
+		update   *jobs.InvalidUpdateError
 		queue    *jobs.QueueNameError
 		conflict *jobs.UniqueConflictError
 		node     *jobs.FlowNodeError
 		erase    *jobs.EraseError
+		untimed  *jobs.NotScheduledError
 		version  *schema.VersionError
 		connect  *pgconn.ConnectError
 		answered *pgconn.PgError
@@ -96,12 +98,12 @@ func exitCode(err error) int {
 	switch {
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &wrong), errors.As(err, &invalid), errors.As(err, &queue), errors.As(err, &measure):
+	case errors.As(err, &wrong), errors.As(err, &invalid), errors.As(err, &update), errors.As(err, &queue), errors.As(err, &measure):
 		return exitUsage
 	case errors.Is(err, rivertype.ErrNotFound), errors.Is(err, flow.ErrNotFound), errors.Is(err, secret.ErrNotFound), errors.Is(err, access.ErrNotFound), errors.Is(err, periodic.ErrNotFound),
 		errors.Is(err, alert.ErrNotFound):
 		return exitNotFound
-	case errors.Is(err, rivertype.ErrJobRunning), errors.As(err, &conflict), errors.As(err, &node), errors.As(err, &erase), errors.As(err, &refused):
+	case errors.Is(err, rivertype.ErrJobRunning), errors.As(err, &conflict), errors.As(err, &node), errors.As(err, &erase), errors.As(err, &untimed), errors.As(err, &refused):
 		return exitRefused
 	case errors.As(err, &version):
 		return exitSchema

@@ -14,7 +14,7 @@ import (
 
 func (a *app) job() *cobra.Command {
 	return parent(&cobra.Command{Use: "job", Short: "Enqueue jobs, look at them, change them", GroupID: groupOperate},
-		a.jobEnqueue(), a.jobShow(), a.jobList(), a.jobLogs(), a.jobCancel(), a.jobRetry(), a.jobDelete(), a.jobErase())
+		a.jobEnqueue(), a.jobShow(), a.jobList(), a.jobLogs(), a.jobCancel(), a.jobRetry(), a.jobReschedule(), a.jobDelete(), a.jobErase())
 }
 
 // jobHead and jobCells are a job as a line of a table.

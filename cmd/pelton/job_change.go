@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/riverqueue/river/rivertype"
 	"github.com/spf13/cobra"
@@ -78,6 +79,30 @@ line. A running one is left alone.`,
 		func(ctx context.Context, db database, id int64) (*rivertype.JobRow, error) {
 			return db.client.JobRetry(ctx, id)
 		})
+}
+
+func (a *app) jobReschedule() *cobra.Command {
+	var at string
+	var due time.Time
+	cmd := a.eachJob("reschedule", "Give jobs that are scheduled or retryable another time",
+		`Give jobs that wait for their time, scheduled or retryable, another one: earlier or later; one gone by means at once. One that is available,
+running or pending, or has ended, is refused, and so is one of a flow's node, whose run decides when it runs.`,
+		document.NextRun,
+		func(ctx context.Context, db database, id int64) (*rivertype.JobRow, error) {
+			return db.client.JobReschedule(ctx, id, due, nil)
+		})
+	cmd.Flags().StringVar(&at, "at", "", "when they are to run: RFC 3339, or a duration from now as 10m or 3d")
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if due, err = parseAt(at); err != nil {
+			return err
+		}
+		if due.IsZero() {
+			return usagef("say by --at when the jobs are to run")
+		}
+		return run(cmd, args)
+	}
+	return cmd
 }
 
 func (a *app) jobDelete() *cobra.Command {

@@ -263,6 +263,45 @@ func TestCancelRetryDelete(t *testing.T) {
 	}
 }
 
+// A job that waits for its time is given another one; those that wait for none say why not, and keep the others from nothing.
+func TestReschedule(t *testing.T) {
+	t.Parallel()
+	s := newShell(t)
+	id, other, waits := s.enqueue("noop", "--at", "1h"), s.enqueue("noop", "--at", "2h"), s.enqueue("noop", "--pending")
+	const at = "2031-05-06T07:08:09Z"
+	docs := s.lines("job", "reschedule", id, other, "--at", at)
+	if len(docs) != 2 || docs[0]["scheduled_at"] != at || docs[1]["scheduled_at"] != at || docs[0]["state"] != "scheduled" {
+		t.Errorf("reschedule: %v", docs)
+	}
+	if got := s.object("job", "show", id)["scheduled_at"]; got != at {
+		t.Errorf("it is scheduled at %v", got)
+	}
+	r := s.try("", "job", "reschedule", waits, "5", id, "--at", "2031-05-06T09:08:09+01:00")
+	if r.code == exitOK || r.out != "job "+id+" is scheduled for 2031-05-06T08:08:09Z\n" || !strings.Contains(r.err, "job "+waits+" is pending: it waits to be released") ||
+		!strings.Contains(r.err, "job 5: not found") {
+		t.Errorf("one that is pending, one that is not there, and one that is scheduled: %+v", r)
+	}
+	s.fails(exitRefused, "is pending", "job", "reschedule", waits, "--at", "1h")
+	s.ok("job", "retry", waits)
+	s.fails(exitRefused, "is available: its time has come", "job", "reschedule", waits, "--at", "1h")
+	s.fails(exitUsage, "say by --at when", "job", "reschedule", id)
+	s.fails(exitUsage, "want RFC 3339", "job", "reschedule", id, "--at", "tomorrow")
+	s.fails(exitUsage, "requires at least 1", "job", "reschedule", "--at", "1h")
+	s.fails(exitUsage, "out of range", "job", "reschedule", id, "--at", "9999-12-31T23:00:00-02:00")
+	entries := s.lines("audit", "list", "--action", "job.reschedule")
+	if len(entries) != 3 || entries[0]["target"] != id || !strings.Contains(fmt.Sprint(entries[0]["before"]), "2031-05-06T07:08:09") ||
+		!strings.Contains(fmt.Sprint(entries[0]["after"]), "2031-05-06T08:08:09") {
+		t.Errorf("audit: %v", entries)
+	}
+	// A scheduler and an executor see to it once it is due.
+	s.launch("server", "--listen", "").started()
+	s.launch("worker").started()
+	s.waitState(id, "scheduled")
+	s.ok("job", "reschedule", id, "--at", "0s")
+	s.waitState(id, "completed")
+	s.fails(exitRefused, "is completed: it has ended", "job", "reschedule", id, "--at", "1h")
+}
+
 func TestQueues(t *testing.T) {
 	t.Parallel()
 	s := newShell(t)

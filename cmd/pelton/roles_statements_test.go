@@ -41,7 +41,7 @@ var (
 	adminRuns = map[string]string{
 		"jobs/internal/store/sql": `audit_lost audit_stale audit_twice cancel cancel_many change count_waiting dead_nodes delete_jobs discard duties
 			discard_many insert job_rows list_audit list_dead list_executors list_jobs_by_time search_ended search_jobs search_states looked_at_all looked_at_ids looked_in_places job_bounds line_is_long next_end move_again pause_queue places queues
-			read_attempts redrive redrive_many redriven_as resume_queue retry runs_before runs_of update_queue`,
+			read_attempts redrive redrive_many redriven_as reschedule resume_queue retry runs_before runs_of update_queue`,
 		"jobs/joblog/sql": "/append trim",
 		"jobs/flow/internal/store/sql": `/add_miss drop_letters look reports delete_reports update_nodes fire_timers sweep_nodes sweep_runs sweep_versions report_missed
 			delete_unused lock_unused drop_orphans set_timer`,
@@ -69,6 +69,7 @@ var (
 	}
 	operates = []statement{
 		{"retry", `SELECT pelton.cancel(j.id, 'test'), pelton.retry(j.id, 'test') FROM pelton.enqueue('a', pending => true) AS j(id)`},
+		{"reschedule", `SELECT pelton.reschedule(j.id, now(), 'test') FROM pelton.enqueue('a', run_at => now() + interval '1 h') AS j(id)`},
 		{"delete", `SELECT pelton.delete_job(j.id, 'test') FROM pelton.enqueue('a', pending => true) AS j(id)`},
 		{"delete in the line", `SELECT pelton.delete_job(j.id, 'test') FROM pelton.enqueue('a') AS j(id)`},
 		{"change", `SELECT pelton.change(j.id, new_priority => 3, actor => 'test') FROM pelton.enqueue('a') AS j(id)`},

@@ -163,7 +163,7 @@ func TestRoleThatOnlyEnqueues(t *testing.T) {
 	s := newShell(t)
 	mine := s.granted("enqueuer")
 	s.needsEach("enqueuer", mine.role, nil, func(string) error { return enqueueEverything(t, s.pool(), mine.pool(), mine) })
-	for _, line := range []string{"job list", "job cancel 1", "queue pause default", "audit list", "flow list", "schedule list", "user list"} {
+	for _, line := range []string{"job list", "job cancel 1", "job reschedule 1 --at 1h", "queue pause default", "audit list", "flow list", "schedule list", "user list"} {
 		mine.denied(strings.Fields(line)...)
 	}
 	for _, sql := range []string{
@@ -316,7 +316,7 @@ func TestRolesTogether(t *testing.T) {
 	running := mine.command("exec sleep 1000")
 	mine.waitState(running, "running")
 	for _, line := range []string{
-		"job retry " + done, "job cancel " + later, "job retry " + later, "job cancel " + running, "job cancel " + unknown, "job retry " + unknown,
+		"job retry " + done, "job reschedule --at 2h " + later, "job cancel " + later, "job retry " + later, "job cancel " + running, "job cancel " + unknown, "job retry " + unknown,
 		"queue pause other", "queue resume other", "job list", "queue list", "dead list", "executor list", "audit list", "partitions list",
 	} {
 		mine.ok(strings.Fields(line)...)

@@ -2,10 +2,12 @@ package flow_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/jobs/flow/flowtest"
 )
@@ -51,6 +53,11 @@ nodes:
 	must(t, err)
 	equal(t, "why", why, fmt.Sprintf("attempt 0 errored and the next is due at %s: this job was to fail", n.RetryAt.UTC().Format(time.RFC3339)))
 	job := *n.JobID
+	// Its run waits for the next attempt, which may be hurried and not put off.
+	_, err = h.jobs.JobReschedule(t.Context(), job, time.Now().Add(time.Hour), nil)
+	if node, is := errors.AsType[*jobs.FlowNodeError](err); !is || node.Run != run || node.Node != "a" {
+		t.Errorf("reschedule of a node's job: %v", err)
+	}
 	_, err = h.jobs.JobRetry(t.Context(), job)
 	must(t, err)
 	h.attempts(run, "a", 2)

@@ -24,10 +24,10 @@ func TestActsOfTheManual(t *testing.T) {
 	}
 	actions := strings.Join(values[string](t, pool, `SELECT DISTINCT action FROM pelton.audit WHERE at > now() - interval '1 minute'
 		ORDER BY action`), " ")
-	if want := "dead.redrive job.cancel job.delete job.retry job.update queue.resume"; actions != want {
+	if want := "dead.redrive job.cancel job.delete job.reschedule job.retry job.update queue.resume"; actions != want {
 		t.Errorf("the examples wrote %s into audit; want %s", actions, want)
 	}
-	for _, function := range []string{"cancel", "retry", "change", "delete_job", "redrive", "discard", "job_rows"} {
+	for _, function := range []string{"cancel", "retry", "reschedule", "change", "delete_job", "redrive", "discard", "job_rows"} {
 		if !strings.Contains(part, "| `"+function+"` |") {
 			t.Errorf("docs/sql.md does not explain %s", function)
 		}

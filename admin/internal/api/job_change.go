@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"github.com/riverqueue/river/rivertype"
 
@@ -29,6 +30,18 @@ func (s *server) addJobChanges() {
 		access.Operator, s.Jobs.JobCancel)
 	change("jobs-retry", http.MethodPost, "/jobs/{id}/retry", "Make a job available now, whether ended, scheduled or pending",
 		"One that has ended runs once more under its id. A running one is left alone.", access.Operator, s.Jobs.JobRetry)
+	add(s, operation{
+		id: "jobs-reschedule", method: http.MethodPost, path: "/jobs/{id}/reschedule", tag: "jobs", role: access.Operator, errors: []int{http.StatusConflict},
+		summary: "Give a job that is scheduled or retryable another time",
+		detail: "One that is available, running or pending, or has ended, is refused (`job-not-scheduled`), and so is one of a flow's node, whose run decides when it " +
+			"runs (`flow-node`).",
+	}, func(ctx context.Context, in *rescheduleInput) (*answer[document.Job], error) {
+		row, err := s.Jobs.JobReschedule(ctx, in.ID, in.Body.At, nil)
+		if err != nil {
+			return nil, err
+		}
+		return &answer[document.Job]{document.NewJob(row)}, nil
+	})
 	change("jobs-delete", http.MethodDelete, "/jobs/{id}", "Delete a job that does not run, with its attempts",
 		"Its logs and its dead letter stay until their retention.", access.Admin, s.Jobs.JobDelete)
 	add(s, operation{
@@ -47,6 +60,17 @@ func (s *server) addJobChanges() {
 		id: "jobs-update", method: http.MethodPatch, path: "/jobs/{id}", tag: "jobs", role: access.Operator, body: 3 << 20,
 		summary: "Change a job", detail: "What is left out stays. Nothing that a run has begun with changes.",
 	}, s.jobsUpdate)
+}
+
+// JobReschedule is when a job is to run.
+type JobReschedule struct {
+	At time.Time `json:"at" doc:"when it is to run; a time gone by: at once"`
+}
+
+type rescheduleInput struct {
+	JobPath
+
+	Body JobReschedule
 }
 
 // JobUpdate is what to change of a job.

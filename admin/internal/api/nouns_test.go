@@ -53,6 +53,17 @@ func TestJobChanges(t *testing.T) {
 		t.Errorf("updated: %+v", j)
 	}
 	token := s.tokens[access.Operator]
+	later := s.enqueue(map[string]any{"at": "2999-01-01T00:00:00Z"})[0]
+	when := fmt.Sprintf("/api/v1/jobs/%d/reschedule", later)
+	if j := do[document.Job](s, access.Operator, 200, "POST", when, `{"at":"2999-02-03T04:05:06+01:00"}`); j.State != "scheduled" || j.ScheduledAt.Format(time.RFC3339) != "2999-02-03T03:05:06Z" {
+		t.Errorf("rescheduled: %+v", j)
+	}
+	for _, body := range []string{`{}`, `{"at":"tomorrow"}`, `{"at":null}`, `{"at":"2999-02-03T04:05:06"}`} {
+		s.problemOf(s.ask(token, "POST", when, body), http.StatusUnprocessableEntity, "invalid-request", "body")
+	}
+	s.problemOf(s.ask(token, "POST", when, `{"at":"0001-01-01T00:00:00Z"}`), http.StatusUnprocessableEntity, "invalid-job", "zero")
+	s.problemOf(s.ask(token, "POST", at(0, "/reschedule"), `{"at":"2999-01-01T00:00:00Z"}`), http.StatusConflict, "job-not-scheduled", "is cancelled: it has ended")
+	s.problemOf(s.ask(token, "POST", "/api/v1/jobs/7/reschedule", `{"at":"2999-01-01T00:00:00Z"}`), http.StatusNotFound, "not-found", "")
 	for body, kind := range map[string]string{
 		`{}`: "invalid-request", `{"priority":7}`: "invalid-request", `{"queue":"No Queue"}`: "invalid-job", `{"args":"` + strings.Repeat("a", 1<<20) + `"}`: "invalid-job",
 		`{"metadata":[]}`: "invalid-request",
@@ -72,7 +83,7 @@ func TestJobChanges(t *testing.T) {
 	for _, e := range entries {
 		actions = append(actions, e.Action)
 	}
-	if !slices.Contains(actions, "job.cancel") || !slices.Contains(actions, "job.retry") || !slices.Contains(actions, "job.update") {
+	if !slices.Contains(actions, "job.cancel") || !slices.Contains(actions, "job.retry") || !slices.Contains(actions, "job.update") || !slices.Contains(actions, "job.reschedule") {
 		t.Errorf("audit of the operator: %v", actions)
 	}
 	if all := do[struct{ Items []document.AuditEntry }](s, access.Viewer, 200, "GET", "/api/v1/audit?limit=1000", nil); !slices.IsSortedFunc(all.Items,

@@ -78,6 +78,7 @@ func furnish(t *testing.T, s *pagetest.Site) []shot {
 		{"job-new", "/jobs/new"},
 		{"job-new-like", "/jobs/new?like=" + strconv.FormatInt(good, 10)},
 		{"job-change", job(later, "/change")},
+		{"job-reschedule", job(later, "/reschedule")},
 		{"partitions", "/partitions"},
 		{"partitions-maintain", "/partitions/maintain"},
 	}

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,7 +74,7 @@ type jobRun struct {
 	Attempt              int16
 	Outcome              string
 	BeforeEnded          *time.Time // of the run before
-	BeforeDue            *time.Time
+	BeforeDue            *time.Time // when this run was due by it, or by a person since
 	StartedAt            *time.Time
 	EndedAt              *time.Time // nil: it goes on
 	Due                  *time.Time
@@ -99,7 +100,7 @@ func (r jobRun) ready(j jobFacts) time.Time {
 		ready = *r.BeforeEnded
 	}
 	due := r.BeforeDue
-	if r.BeforeEnded == nil {
+	if due == nil && r.BeforeEnded == nil {
 		due = &j.ScheduledAt
 		if r.Run == 1 && j.ScheduledAt.After(time.Now()) || r.StartedAt != nil && j.ScheduledAt.After(*r.StartedAt) {
 			due = nil // it is that of a later run
@@ -143,6 +144,9 @@ func (v jobView) Ended() bool {
 
 // CanRetry tells whether a retry would do something.
 func (v jobView) CanRetry() bool { return v.State != "running" && v.State != "available" }
+
+// CanReschedule tells whether it may be given another time.
+func (v jobView) CanReschedule() bool { return mayReschedule(v.State, v.Node != nil) }
 
 // job reads a job and its runs before a number.
 func (p *Page) job(ctx context.Context, id int64, before int32) (jobView, error) {
@@ -196,7 +200,7 @@ func (p *Page) jobRuns(ctx context.Context, tx pgx.Tx, id int64, before int32, l
 		}
 		goes := jobRun{Outcome: "running"}
 		var since time.Time
-		if _, err := pgx.ForEachRow(rows, []any{&goes.Run, &goes.Attempt, &since, &goes.Executor, &goes.Host}, func() error {
+		if _, err := pgx.ForEachRow(rows, []any{&goes.Run, &goes.Attempt, &since, &goes.Executor, &goes.Host, &goes.BeforeDue}, func() error {
 			goes.Attempt, goes.StartedAt = goes.Attempt+1, &since
 			runs = append(runs, goes)
 			return nil
@@ -209,7 +213,7 @@ func (p *Page) jobRuns(ctx context.Context, tx pgx.Tx, id int64, before int32, l
 		return nil, err
 	}
 	if len(runs) > 0 && len(ended) > 0 {
-		runs[0].BeforeEnded, runs[0].BeforeDue = ended[0].EndedAt, ended[0].Due
+		runs[0].BeforeEnded, runs[0].BeforeDue = ended[0].EndedAt, cmp.Or(runs[0].BeforeDue, ended[0].Due)
 	}
 	return append(runs, ended...), nil
 }

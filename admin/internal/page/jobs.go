@@ -21,6 +21,7 @@ var jobsRoom = room{Name: "Jobs", Path: "/jobs", Mount: func(p *Page) {
 	p.mountNewJob()
 	p.mountJob()
 	p.mountChangeJob()
+	p.mountReschedule()
 	p.mountLog()
 }}
 

@@ -27,7 +27,7 @@ func TestJobPageStaysTrue(t *testing.T) {
 	b.Go(fmt.Sprintf("/jobs/%d", id))
 	b.Eval(`window.sameDocument = true`)
 	const acts = "#acts button, #acts a.button"
-	offers(b, acts, "Cancel|Run now|Change...|Enqueue one like it...|Delete...")
+	offers(b, acts, "Cancel|Run now|Reschedule...|Change...|Enqueue one like it...|Delete...")
 	if got := b.Eval(`document.querySelectorAll(".log").length`); got != "0" {
 		t.Error("a job that never ran shows a log")
 	}

@@ -230,7 +230,10 @@ func (p *Page) logEnd(ctx context.Context, tx pgx.Tx, c logChoice, size int) (lo
 	if err != nil {
 		return logView{}, err
 	}
-	const end = 1 << 62
+	end, err := joblog.Ceiling(ctx, tx, p.config.Schema)
+	if err != nil {
+		return logView{}, err
+	}
 	start, err := p.logBefore(ctx, tx, c, end, size)
 	if err != nil {
 		return logView{}, err

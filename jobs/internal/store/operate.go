@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -19,6 +20,7 @@ const (
 	FlowsNode    = "PL003" // the job works for a node of a flow; the error's detail says which
 	NotEnded     = "PL004" // the job, or the run it works for, has not ended
 	Erased       = "PL005" // the job was erased
+	NotScheduled = "PL006" // the job does not wait for a time; the error's detail is its state
 	InvalidValue = "22023"
 )
 
@@ -32,7 +34,7 @@ func (e *KeyHeldError) Error() string {
 	return fmt.Sprintf("job %d: job %d holds its unique key", e.JobID, e.HolderID)
 }
 
-// NodeError says that a job cannot be run again by itself because it works for a node of a flow's run.
+// NodeError says that it is not for a person to run a job again, or to give it another time, because it works for a node of a flow's run.
 type NodeError struct {
 	Run  int64  `json:"run"`
 	Node string `json:"node"` // its path
@@ -49,6 +51,15 @@ type EraseError struct {
 
 func (e *EraseError) Error() string { return e.Text }
 
+// NotScheduledError says that a job cannot be given another time because it waits for none.
+type NotScheduledError struct {
+	JobID int64
+	State rivertype.JobState
+	Text  string // for people
+}
+
+func (e *NotScheduledError) Error() string { return e.Text }
+
 // operateError gives the errors of Pelton's functions their Go types.
 func operateError(err error, what string, id int64) error {
 	if err == nil {
@@ -64,6 +75,8 @@ func operateError(err error, what string, id int64) error {
 			}
 		case NotEnded, Erased:
 			return &EraseError{Text: pgErr.Message, Erased: pgErr.Code == Erased}
+		case NotScheduled:
+			return &NotScheduledError{JobID: id, State: rivertype.JobState(pgErr.Detail), Text: pgErr.Message}
 		case FlowsNode:
 			node := &NodeError{Text: pgErr.Message}
 			_ = json.Unmarshal([]byte(pgErr.Detail), node) // a mark that no engine has made may name what is no run
@@ -94,6 +107,13 @@ func (s *Store) Retry(ctx context.Context, db DB, id int64, actor string) (river
 	var after rivertype.JobState
 	err := db.QueryRow(ctx, s.sql.Get("retry"), id, nullIfEmpty(actor)).Scan(&after)
 	return after, operateError(err, "retry job", id)
+}
+
+// Reschedule gives a job that waits for its time another one. The error is a *NotScheduledError if it does not wait for one, a *NodeError if it works
+// for a node of a flow.
+func (s *Store) Reschedule(ctx context.Context, db DB, id int64, at time.Time, actor string) error {
+	_, err := db.Exec(ctx, s.sql.Get("reschedule"), id, at, nullIfEmpty(actor))
+	return operateError(err, "reschedule job", id)
 }
 
 // Change is what a person changes of a job; zero fields stay as they are.

@@ -25,6 +25,8 @@ type Job struct {
 	ExtraMetadata []byte // from job_change; nil: none
 	Tags          []string
 	UniqueKey     []byte
+	Due           *time.Time // the time that a person gave the run DueRun; nil: none
+	DueRun        int32
 }
 
 // Attempt is an ended run.
@@ -139,13 +141,16 @@ func (s *Store) readChanges(ctx context.Context, ids []int64, c *Claimed) error 
 	var priority, maxAttempts *int16
 	var queue *string
 	var args, metadata []byte
-	_, err = pgx.ForEachRow(rows, []any{&id, &priority, &maxAttempts, &queue, &args, &metadata}, func() error {
+	var due *time.Time
+	var dueRun int32
+	_, err = pgx.ForEachRow(rows, []any{&id, &priority, &maxAttempts, &queue, &args, &metadata, &due, &dueRun}, func() error {
 		j, found := c.Jobs[id]
 		if !found {
 			return nil
 		}
 		j.Priority, j.MaxAttempts = *cmp.Or(priority, &j.Priority), *cmp.Or(maxAttempts, &j.MaxAttempts)
 		j.Queue, j.ExtraMetadata = *cmp.Or(queue, &j.Queue), slices.Clone(metadata)
+		j.Due, j.DueRun = due, dueRun
 		if args != nil {
 			j.Args = slices.Clone(args)
 		}
