@@ -118,7 +118,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 // renew reads a part anew if it is due, and says in the log when it begins to fail, and when it does no more.
 func (c *collector) renew(p *part) {
 	began := time.Now()
-	if !began.After(p.until) {
+	if !began.After(p.until) && c.parts[0].keep >= 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)

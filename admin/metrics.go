@@ -26,7 +26,7 @@ type MetricsConfig struct {
 	// Timeout is how long a scrape waits for the database. Defaults to 3 s.
 	Timeout time.Duration
 
-	// Keep is how long a reading of the database serves further scrapes, at least. Defaults to 5 s.
+	// Keep is how long a reading of the database serves further scrapes, at least; one that took long serves longer. Defaults to 5 s; -1: each scrape reads.
 	Keep time.Duration
 
 	// LostEvery is the time between two counts of lost jobs, at least; a count that takes long stretches it a hundredfold of

@@ -8,12 +8,12 @@ import (
 	"github.com/peltonq/pelton/schema/schematest"
 )
 
-// A job runs for many leases in a process that lives, watched by two more schedulers: for three leases of two seconds, or for three
+// A job runs for many leases in a process that lives, watched by two more schedulers: for two leases of six seconds, or for three
 // hours with the default lease with PELTON_SCENARIOS=full. It is not rescued.
 func TestLongJobIsNotRescued(t *testing.T) {
 	t.Parallel()
 	pool := schematest.Audited(t)
-	heartbeat, lease, last := 50*time.Millisecond, 2*time.Second, 6*time.Second
+	heartbeat, lease, last := 50*time.Millisecond, 6*time.Second, 12*time.Second
 	if pgtest.FullSize() {
 		heartbeat, lease, last = 5*time.Second, 30*time.Second, 3*time.Hour
 	}

@@ -12,6 +12,11 @@ import (
 	"github.com/peltonq/pelton/schema/schematest"
 )
 
+// seldom retries after an hour, which no test lasts.
+type seldom struct{}
+
+func (seldom) NextRetry(*rivertype.JobRow) time.Time { return time.Now().Add(time.Hour) }
+
 // What executors count is in queue_tally when they have stopped, added up over them, by outcome and by wait.
 func TestTally(t *testing.T) {
 	t.Parallel()
@@ -35,7 +40,9 @@ func TestTally(t *testing.T) {
 			ids = append(ids, insert(t, inserter, n, nil))
 		}
 		exec(t, pool, `UPDATE pelton.job_ready SET entered_at = entered_at - $1::interval`, wait)
-		client := newClient(t, pool, config(work))
+		c := config(work)
+		c.RetryPolicy = seldom{}
+		client := newClient(t, pool, c)
 		if err := client.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -59,11 +66,10 @@ func TestTally(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 12 buckets end at 2048 ms.
-	again := counts[1] - 2 // the retry of the first process's job may be due before the second one ends
-	if counts != [4]int{6, 2 + again, 2, 2} || again < 0 || again > 1 || queues != 1 || columns != 26 {
+	if counts != [4]int{6, 2, 2, 2} || queues != 1 || columns != 26 {
 		t.Errorf("%v of %d queues, %d buckets; want 6 completed, 2 failed, 2 cancelled, 2 discarded", counts, queues, columns)
 	}
-	if short+long != 14+again || long < 7 {
+	if short+long != 14 || long < 7 { // a busy machine has more of them wait long
 		t.Errorf("waits: %d short, %d long; want 7 and 7", short, long)
 	}
 }

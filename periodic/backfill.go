@@ -312,10 +312,10 @@ func (b *backfiller) once(ctx context.Context) (time.Duration, error) {
 	defer cancel()
 	in, some, err := b.c.store.BackfillDue(ctx, b.c.firer.codes)
 	if err != nil || !some {
-		return fireLook, err
+		return b.c.config.look, err
 	}
 	if in > 0 {
-		return min(in, fireLook), nil
+		return min(in, b.c.config.look), nil
 	}
 	var after aftermath
 	var id int64

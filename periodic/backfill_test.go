@@ -21,7 +21,7 @@ import (
 func (r *rig) step() bool {
 	r.t.Helper()
 	var id int64
-	err := r.store.Tx(r.t.Context(), store.Limits{Lock: time.Second}, func(tx pgx.Tx) (err error) {
+	err := r.store.Tx(r.t.Context(), store.Limits{Lock: patience}, func(tx pgx.Tx) (err error) {
 		id, _, err = r.backfiller.advance(r.t.Context(), tx)
 		return err
 	})
@@ -258,7 +258,7 @@ func TestBackfillThatIsInterrupted(t *testing.T) {
 	for worker := range 4 {
 		group.Go(func() {
 			for i := 0; r.progress(b.ID).Status == BackfillRunning; i++ {
-				err := r.store.Tx(t.Context(), store.Limits{Lock: time.Second}, func(tx pgx.Tx) error {
+				err := r.store.Tx(t.Context(), store.Limits{Lock: patience}, func(tx pgx.Tx) error {
 					if _, _, err := r.backfiller.advance(t.Context(), tx); err != nil {
 						return err
 					}

@@ -1,10 +1,12 @@
 package periodic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -30,6 +32,9 @@ type Config struct {
 
 	// Schedules are those that the service's code declares. Start keeps the database in step with them.
 	Schedules []*Declared
+
+	look   time.Duration // the longest time between two looks; 0: fireLook
+	putOff time.Duration // what could not be fired is put off by, doubled with every failure in a row; 0: putOffBy
 }
 
 // Client stores schedules and operates on them, and while started fires them. Safe for concurrent use.
@@ -61,6 +66,7 @@ func NewClient(pool *pgxpool.Pool, queue *jobs.Client, flows *flow.Client, confi
 	if c.config.Observer == nil {
 		c.config.Observer = noObserver{}
 	}
+	c.config.look, c.config.putOff = cmp.Or(c.config.look, fireLook), cmp.Or(c.config.putOff, putOffBy)
 	c.log = c.config.Logger
 	if err := c.declare(); err != nil {
 		return nil, fmt.Errorf("new client of schedules: %w", err)

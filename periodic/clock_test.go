@@ -163,7 +163,7 @@ func TestDatabaseAwayAtTheTick(t *testing.T) {
 	at := r.now().Truncate(time.Second).Add(4 * time.Second)
 	var ids []int64
 	for i := range 20 {
-		ids = append(ids, r.stored(once(fmt.Sprint(i), at.Add(time.Duration(i)*100*time.Millisecond), task("x")), 0))
+		ids = append(ids, r.stored(once(fmt.Sprint(i), at.Add(time.Duration(i)*100*time.Millisecond), task("x")), time.Minute))
 	}
 	started(t, r, other)
 	pgtest.Eventually(t, patience, func() bool { return !r.now().Before(at.Add(-time.Second)) }, "the second before the tick")

@@ -378,7 +378,7 @@ func (c *Client) write(ctx context.Context, tx pgx.Tx, list []*decided, after *a
 	if len(off) == 0 {
 		return nil
 	}
-	return c.store.PutOff(ctx, tx, off, putOffBy)
+	return c.store.PutOff(ctx, tx, off, c.config.putOff)
 }
 
 // number gives numbers to ticks that are not the clock's.

@@ -366,7 +366,9 @@ func TestCodeIsFiredByItsOwner(t *testing.T) {
 func TestStopWaits(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	exec(t, r.pool, `CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(1); RETURN NEW; END $$`)
+	exec(t, r.pool, `CREATE TABLE gate ()`)
+	exec(t, r.pool, `CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		WHILE NOT EXISTS (SELECT FROM gate) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN NEW; END $$`)
 	exec(t, r.pool, `CREATE TRIGGER dawdle BEFORE INSERT ON pelton.schedule_tick FOR EACH ROW EXECUTE FUNCTION dawdle()`)
 	id := r.stored(once("a", r.now().Truncate(time.Second), task("x")), time.Minute)
 	if err := r.Start(t.Context()); err != nil {
@@ -375,7 +377,18 @@ func TestStopWaits(t *testing.T) {
 	pgtest.Eventually(t, patience, func() bool {
 		return one[bool](t, r.pool, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database())`)
 	}, "the firer to be at it")
-	r.Stop()
+	stopped := make(chan struct{})
+	go func() {
+		r.Stop()
+		close(stopped)
+	}()
+	select {
+	case <-stopped:
+		t.Error("the stop has not waited")
+	case <-time.After(100 * time.Millisecond): // a stop that does not wait is over by then
+	}
+	exec(t, r.pool, `INSERT INTO gate DEFAULT VALUES`)
+	<-stopped
 	if got := r.ticks(id); !slices.Equal(got, []string{"fired"}) {
 		t.Errorf("ticks: %v", got)
 	}

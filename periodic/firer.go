@@ -148,10 +148,10 @@ func (f *firer) step(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	if !next.Any {
-		return fireLook, nil
+		return f.c.config.look, nil
 	}
 	if next.In > 0 {
-		return min(next.In, fireLook), nil
+		return min(next.In, f.c.config.look), nil
 	}
 	n, err := f.fire(ctx)
 	switch {
@@ -221,7 +221,7 @@ func (f *firer) halve(ctx context.Context, claimed []store.Due, err error) error
 		return nil
 	}
 	f.c.log.WarnContext(ctx, "a schedule could not be fired and is put off", "schedule_id", claimed[0].ID, "error", err)
-	return f.c.store.PutOff(ctx, f.c.store.Pool, []int64{claimed[0].ID}, putOffBy)
+	return f.c.store.PutOff(ctx, f.c.store.Pool, []int64{claimed[0].ID}, f.c.config.putOff)
 }
 
 // lost tells whether an error says nothing about what was to be done, but that the server cannot be reached or is going away.
@@ -263,7 +263,7 @@ func (c *Client) settle(ctx context.Context, tx pgx.Tx, dues []store.Due, limit 
 		c.log.ErrorContext(ctx, "a schedule cannot be fired and is put off", "error", err)
 		ids = append(ids, id)
 	}
-	return after, c.store.PutOff(ctx, tx, ids, putOffBy)
+	return after, c.store.PutOff(ctx, tx, ids, c.config.putOff)
 }
 
 // finish does what follows from a transaction that was committed.

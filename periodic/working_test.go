@@ -28,6 +28,7 @@ func (a reportArgs) Kind() string {
 // newWorking is a rig that works jobs of a kind, and fires by itself.
 func newWorking(t *testing.T, config *Config, kind string, work func(context.Context, *river.Job[reportArgs]) error) *rig {
 	t.Helper()
+	awaitHour(t)
 	pool := schematest.Audited(t)
 	log := slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	workers := jobs.NewWorkers()

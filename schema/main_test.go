@@ -9,4 +9,4 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m, pgtest.CheckLeaks()) }
 
-const waitLong = 30 * time.Second // for signals; long, because the machine may be busy
+const waitLong = time.Minute // for signals; long, because the machine may be busy

@@ -64,7 +64,7 @@ func (s *Store) FillLine(t *testing.T) (leave func()) {
 // AwaitWaiting waits until so many wait for a hash.
 func (s *Store) AwaitWaiting(t *testing.T, n int) {
 	t.Helper()
-	for give := time.Now().Add(30 * time.Second); s.hasher.line.waits() != n; {
+	for give := time.Now().Add(time.Minute); s.hasher.line.waits() != n; {
 		if time.Now().After(give) {
 			t.Fatalf("%d wait for a hash, want %d", s.hasher.line.waits(), n)
 		}

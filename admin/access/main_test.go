@@ -10,4 +10,4 @@ import (
 func TestMain(m *testing.M) { pgtest.Main(m, pgtest.CheckLeaks()) }
 
 // patience is how long a test waits for something that must happen.
-const patience = 30 * time.Second
+const patience = time.Minute

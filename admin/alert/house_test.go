@@ -161,7 +161,7 @@ func (h *house) works(pool *pgxpool.Pool, queue string, change func(*jobs.Config
 	jobs.AddWorker(workers, river.WorkFunc(work))
 	config := &jobs.Config{
 		Queues: map[string]jobs.QueueConfig{queue: {MaxWorkers: 10}}, Workers: workers, Logger: quiet(), DutiesOff: true,
-		Heartbeat: 50 * time.Millisecond, Lease: 200 * time.Millisecond, PollInterval: 100 * time.Millisecond,
+		Heartbeat: 50 * time.Millisecond, Lease: 30 * time.Second, PollInterval: 100 * time.Millisecond,
 	}
 	if change != nil {
 		change(config)

@@ -233,12 +233,14 @@ func TestDeadExecutor(t *testing.T) {
 		rule(alert.DeadExecutor, nil), rule(alert.DeadExecutor, func(r *alert.Rule) { r.Name, r.Queues = "others", []string{"other"} })))
 	stopped := h.works(h.pool, "pay", func(c *jobs.Config) { c.ID = "stopped" })
 	h.works(pgtest.Pool(t, proxy.DSN()), "pay", func(c *jobs.Config) { c.ID = "killed" })
-	h.works(h.pool, "rest", func(c *jobs.Config) { c.DutiesOff = false })
 	must(t, stopped.Stop(t.Context()))
 	if got := h.evaluate(); got != "" {
 		t.Errorf("who says goodbye is told of: %s", got)
 	}
 	proxy.Down()
+	h.works(h.pool, "", func(c *jobs.Config) { // there is no other executor that it could take for dead
+		c.Queues, c.Workers, c.DutiesOff, c.Lease = nil, nil, false, 200*time.Millisecond
+	})
 	h.expect("firing ops dead_executor: executor killed: died without a goodbye, found at ")
 	h.exec(`UPDATE pelton.executor SET died_at = died_at - interval '16 min' WHERE died_at IS NOT NULL`) // time passes
 	h.expect("recovered ops dead_executor recovered: executor killed: ")

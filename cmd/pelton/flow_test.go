@@ -179,7 +179,11 @@ nodes:
 `), "--project", "p")
 	s.ok("flow", "run", "p/f")
 	pgtest.Eventually(t, patience, func() bool { return s.ok("flow", "logs", "1", "waits") == "first\n" }, "the log of the attempt that failed")
-	shown := s.ok("flow", "show", "1")
+	var shown string
+	pgtest.Eventually(t, patience, func() bool { // an attempt is recorded after its log
+		shown = s.ok("flow", "show", "1")
+		return strings.Contains(shown, "to be tried again at")
+	}, "the attempt to be recorded")
 	for _, want := range []string{`(?m)^waits +QUEUED +0 .* to be tried again at 20`, `(?m)^  tried +ERRORED +0 +20\S+Z +20\S+Z +\d\S* +- +program "sh" exited with code 1$`} {
 		if !regexp.MustCompile(want).MatchString(shown) {
 			t.Errorf("show printed\n%s\nwant %s in it", shown, want)
@@ -320,7 +324,7 @@ func TestSchedulersKilledAtRandom(t *testing.T) {
 	s := newShell(t)
 	env := []string{"DATABASE_URL=" + s.url}
 	serve := func(args ...string) *process {
-		return launch(t, env, append(append(args, "--json", "--lease", "3s"), quick...)...)
+		return launch(t, env, append(append(args, "--json"), quick...)...)
 	}
 	serve("worker", "--queues", "default:20", "--test-kinds", "--files-dir", t.TempDir()).started()
 	servers := []*process{serve("server", "--listen", ""), serve("server", "--listen", "")}

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long a test waits for something that must happen.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // ran is what one command line did.
 type ran struct {

@@ -155,7 +155,7 @@ func TestSchedulesFromTheCommandLine(t *testing.T) {
 			t.Errorf("%v is not in the schedule's zone: %s", args, got)
 		}
 	}
-	s.ok("schedule", "put", "once", "--at", time.Now().Add(time.Second).Format(time.RFC3339Nano), "--kind", "noop")
+	s.ok("schedule", "put", "once", "--at", time.Now().Add(5*time.Second).Format(time.RFC3339Nano), "--kind", "noop")
 	pgtest.Eventually(t, patience, func() bool { return strings.Contains(s.ok("schedule", "list", "once"), " ended") }, "the one-time schedule to have ended")
 	s.ok("schedule", "delete", "second")
 	audited := fmt.Sprint(s.lines("audit", "list", "--target", "schedule second"))
@@ -243,7 +243,7 @@ func TestBackfillOverKills(t *testing.T) {
 	s := newShell(t)
 	env := []string{"DATABASE_URL=" + s.url}
 	serve := func(args ...string) *process {
-		return launch(t, env, append(append(args, "--json", "--lease", "3s"), quick...)...)
+		return launch(t, env, append(append(args, "--json"), quick...)...)
 	}
 	serve("worker", "--queues", "default:20").started()
 	servers := []*process{serve("server", "--listen", ""), serve("server", "--listen", "")}

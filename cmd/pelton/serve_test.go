@@ -14,8 +14,8 @@ import (
 	"github.com/peltonq/pelton/internal/pgtest"
 )
 
-// quick makes a process notice within a second or so what takes others half a minute.
-var quick = []string{"--heartbeat", "100ms", "--lease", "1s", "--poll-interval", "100ms"}
+// quick makes a process notice within seconds what takes others half a minute. The lease is longer than a busy machine keeps a process from its heartbeat.
+var quick = []string{"--heartbeat", "100ms", "--lease", "5s", "--poll-interval", "100ms"}
 
 func (s *shell) launch(args ...string) *process {
 	s.t.Helper()
@@ -148,6 +148,7 @@ func TestStopIsSoft(t *testing.T) {
 	s.waitState(running, "running")
 	waiting := s.command("echo waits")
 	w.signal(syscall.SIGTERM)
+	pgtest.Eventually(t, patience, func() bool { return strings.Contains(w.err.String(), "stopping") }, "the stop to begin")
 	if err := os.WriteFile(goesOn, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

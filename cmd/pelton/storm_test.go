@@ -59,11 +59,9 @@ func TestKilledAtRandom(t *testing.T) {
 	pgtest.Eventually(t, patience, func() bool { return len(s.programs()) == 0 }, "the programs to end: %v", s.programs())
 }
 
-// start is launch with a lease that those who live outlast on a busy machine too: a job that seems lost five times is given up.
 func (s *storm) start(args ...string) *process {
 	s.t.Helper()
-	args = append(append(args, "--json"), quick...)
-	return launch(s.t, []string{"DATABASE_URL=" + s.url}, append(args, "--lease", "3s")...)
+	return launch(s.t, []string{"DATABASE_URL=" + s.url}, append(append(args, "--json"), quick...)...)
 }
 
 func (s *storm) worker() *process {

@@ -40,7 +40,7 @@ func await[T any](t *testing.T, c <-chan T) T {
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("waited for 20 s")
 		panic("unreachable")
 	}
@@ -96,7 +96,7 @@ func TestNoticesAHalfOpenConnection(t *testing.T) {
 	l := listen(t, pgtest.Pool(t, proxy.DSN()), notifier.Config{Quiet: 10 * time.Millisecond, Patience: 200 * time.Millisecond})
 	before := proxy.Served() // on a busy machine the first try may have been given up
 	proxy.Pause()
-	pgtest.Eventually(t, 20*time.Second, func() bool { return proxy.Served() > before }, "another connection to be tried")
+	pgtest.Eventually(t, time.Minute, func() bool { return proxy.Served() > before }, "another connection to be tried")
 	proxy.Resume()
 	await(t, l.connected)
 	send(t, direct, "after")

@@ -155,7 +155,7 @@ func (l *link) count(kind byte, armed *trap) {
 	// The other direction is in the middle of a read and looks at holdAt before it passes anything on. Should the
 	// server never answer, the link is cut all the same.
 	l.proxy.work.Go(func() {
-		patience := time.NewTimer(10 * time.Second)
+		patience := time.NewTimer(time.Minute)
 		defer patience.Stop()
 		select {
 		case <-patience.C:

@@ -34,7 +34,7 @@ func run(m *testing.M, options ...Option) int {
 		option(&chosen)
 	}
 	code := m.Run()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := stopShared(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "pgtest:", err)

@@ -128,7 +128,7 @@ func TestOptionsReachTheServer(t *testing.T) {
 func TestEventuallyWaits(t *testing.T) {
 	t.Parallel()
 	var tries int
-	pgtest.Eventually(t, 10*time.Second, func() bool { tries++; return tries == 3 }, "the third try")
+	pgtest.Eventually(t, time.Minute, func() bool { tries++; return tries == 3 }, "the third try")
 	tb := &recorder{TB: t}
 	tb.run(func() { pgtest.Eventually(tb, 30*time.Millisecond, func() bool { return false }, "day %d", 8) })
 	if !strings.Contains(tb.said, "day 8") {

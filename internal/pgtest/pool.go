@@ -11,7 +11,7 @@ import (
 //
 //	pool := pgtest.Pool(t, dsn, func(c *pgxpool.Config) { c.MaxConns = 20 })
 //
-// It fails the test when a connection is still taken ten seconds after the end.
+// It fails the test when a connection is still taken a minute after the end.
 func Pool(t testing.TB, dsn string, options ...func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(dsn)
@@ -31,7 +31,7 @@ func Pool(t testing.TB, dsn string, options ...func(*pgxpool.Config)) *pgxpool.P
 			defer close(closed)
 			pool.Close()
 		}()
-		patience := time.NewTimer(10 * time.Second)
+		patience := time.NewTimer(time.Minute)
 		defer patience.Stop()
 		select {
 		case <-closed:

@@ -223,7 +223,7 @@ func (p *Proxy) serve(client net.Conn) {
 		delete(p.links, l)
 		p.mu.Unlock()
 	}()
-	dialer := net.Dialer{Timeout: 5 * time.Second}
+	dialer := net.Dialer{Timeout: time.Minute}
 	server, err := dialer.Dial(p.network, p.upstream)
 	if err != nil {
 		l.cut()

@@ -23,7 +23,7 @@ import (
 	"github.com/peltonq/pelton/schema/schematest"
 )
 
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // startClient starts a client that works command jobs.
 func startClient(t *testing.T, pool *pgxpool.Pool) *jobs.Client {
@@ -34,7 +34,7 @@ func startClient(t *testing.T, pool *pgxpool.Pool) *jobs.Client {
 		Queues:       map[string]jobs.QueueConfig{"default": {MaxWorkers: 4}},
 		Workers:      workers,
 		Heartbeat:    50 * time.Millisecond,
-		Lease:        5 * time.Second,
+		Lease:        30 * time.Second,
 		PollInterval: 100 * time.Millisecond,
 		JobTimeout:   100 * time.Millisecond, // command jobs have none unless they say so
 		Logger:       slog.New(slog.DiscardHandler),
@@ -125,7 +125,7 @@ func TestTimeoutAndCancelThroughAClient(t *testing.T) {
 	pool := schematest.Pool(t)
 	client := startClient(t, pool)
 	slow := shell(`sleep 1000`)
-	slow.Timeout = command.Duration(200 * time.Millisecond)
+	slow.Timeout = command.Duration(2 * time.Second) // so that it has begun
 	a := firstAttempt(t, pool, enqueue(t, client, slow))
 	if r := a.result(t); a.outcome != "errored" || r.Signal != "SIGTERM" || r.ExitCode != 143 || !strings.Contains(*a.err, "timed out") {
 		t.Errorf("%+v", a)

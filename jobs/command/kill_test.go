@@ -28,7 +28,7 @@ func stopWhen(t *testing.T, file string) context.Context {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		pgtest.Eventually(t, 30*time.Second, func() bool {
+		pgtest.Eventually(t, patience, func() bool {
 			_, err := os.Stat(file)
 			return err == nil
 		}, "the program did not write %s", file)

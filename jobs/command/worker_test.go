@@ -64,7 +64,7 @@ func (b *bench) work(ctx context.Context, config command.Config, args command.Ar
 	log := b.log.Run(r.id, 3)
 	job := &river.Job[command.Args]{JobRow: &rivertype.JobRow{ID: r.id, Attempt: 2, Kind: command.Kind}, Args: args}
 	r.err = command.NewWorker(config).Work(joblog.NewContext(ctx, log), job)
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	if err := log.Close(closing); err != nil {
 		b.t.Fatal(err)

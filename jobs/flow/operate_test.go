@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/peltonq/pelton/internal/pgtest"
+	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/flow"
 	"github.com/peltonq/pelton/jobs/flow/flowtest"
 	"github.com/peltonq/pelton/schema/schematest"
@@ -500,33 +502,35 @@ func TestOthersAreNotHeldUp(t *testing.T) {
 // A node without retries whose process dies runs again elsewhere. If its program fails then, it has failed.
 func TestNodeIsLostWithItsProcess(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(_ context.Context, j flowtest.Job) (map[string]string, error) {
+	h := newHouse(t, nil)
+	h.push(yaml(t, "nodes:\n  - {name: a, type: test}\n  - {name: b, type: test}\n"))
+	run := h.start("f", flow.Options{Queue: "elsewhere", OnFailure: flow.FinishPossible})
+	h.eventually(run, "a", "QUEUED")
+	h.eventually(run, "b", "QUEUED")
+	// As a process that took the jobs and died leaves them.
+	_, err := h.pool.Exec(t.Context(), `
+		WITH dead AS (INSERT INTO pelton.executor (pid, name, host, died_at) VALUES (1, 'dead', 'h', now()) RETURNING id),
+			taken AS (DELETE FROM pelton.job_ready WHERE line = 'elsewhere' RETURNING job_ids, seq)
+		INSERT INTO pelton.job_lease (executor, no, job_ids) SELECT id, seq, job_ids FROM taken, dead`)
+	must(t, err)
+	workers := jobs.NewWorkers()
+	jobs.AddWorker(workers, &flowtest.Worker{Decide: func(_ context.Context, j flowtest.Job) (map[string]string, error) {
 		if j.Node.Path == "b" {
 			return nil, flowtest.ErrFailed
 		}
 		return nil, nil
+	}})
+	elsewhere, err := jobs.NewClient(h.pool, &jobs.Config{
+		Queues: map[string]jobs.QueueConfig{"elsewhere": {MaxWorkers: 1}}, Workers: workers, DutiesOff: true, Logger: slog.New(slog.DiscardHandler),
 	})
-	must(t, h.jobs.QueuePause(t.Context(), "default", nil))
-	h.push(yaml(t, chain))
-	run := h.start("f", flow.Options{})
-	for _, path := range []string{"a", "b"} {
-		var job int64
-		pgtest.Eventually(t, patience, func() bool {
-			// As a process that took the job and died leaves it.
-			return h.pool.QueryRow(t.Context(), `
-				WITH dead AS (INSERT INTO pelton.executor (pid, name, host) VALUES (1, 'dead', 'h') RETURNING id),
-					taken AS (DELETE FROM pelton.job_ready WHERE line = 'default' RETURNING job_ids, seq),
-					left_over AS (INSERT INTO pelton.job_lease (executor, no, job_ids) SELECT id, seq, job_ids FROM taken, dead RETURNING job_ids[1] AS job)
-				SELECT job FROM left_over`).Scan(&job) == nil
-		}, "the job of %s", path)
-		must(t, h.jobs.QueueResume(t.Context(), "default", nil))
-		if path == "a" {
-			pgtest.Eventually(t, patience, func() bool { return h.ran(job) == "lost completed" }, "a to run again")
-			must(t, h.jobs.QueuePause(t.Context(), "default", nil))
-		}
-	}
-	if r, err := h.flows.Ended(t.Context(), run, nil); err != nil || r.Status != "FAILED" {
-		t.Fatalf("the run is %+v: %v", r, err)
+	must(t, err)
+	must(t, elsewhere.Start(t.Context()))
+	t.Cleanup(func() { must(t, elsewhere.StopAndCancel(context.Background())) })
+	equal(t, "run", h.ended(run), "FAILED: a=SUCCEEDED b=FAILED")
+	r, err := h.flows.Get(t.Context(), run)
+	must(t, err)
+	for i, want := range []string{"lost completed", "lost discarded"} {
+		equal(t, r.Nodes[i].Path, h.ran(*r.Nodes[i].JobID), want)
 	}
 }
 

@@ -84,7 +84,7 @@ func TestProgressNewestWins(t *testing.T) {
 		}
 	}
 	report(1)
-	pgtest.Eventually(t, 10*time.Second, func() bool { return text(t, pool, joblog.Options{}) != "" }, "first report not stored")
+	pgtest.Eventually(t, patience, func() bool { return text(t, pool, joblog.Options{}) != "" }, "first report not stored")
 	for i := range 50 {
 		report(float64(i + 10))
 	}

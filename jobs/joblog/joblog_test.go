@@ -2,6 +2,7 @@ package joblog_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -23,12 +24,17 @@ func TestMain(m *testing.M) { pgtest.Main(m, pgtest.CheckLeaks()) }
 
 const job = int64(3_000_000) << 24
 
+// patience is how long a test waits for something that must happen.
+const patience = time.Minute
+
 // start returns a running writer; it is stopped when the test ends.
 func start(t *testing.T, pool *pgxpool.Pool, config joblog.Config) *joblog.Writer {
 	t.Helper()
 	if config.FlushInterval == 0 {
 		config.FlushInterval = 5 * time.Millisecond
 	}
+	// A busy machine is no outage.
+	config.Patience, config.FlushTimeout = cmp.Or(config.Patience, patience), cmp.Or(config.FlushTimeout, patience)
 	w := joblog.NewWriter(pool, schema.DefaultName, config)
 	w.Start(t.Context())
 	t.Cleanup(w.Stop)
@@ -37,7 +43,7 @@ func start(t *testing.T, pool *pgxpool.Pool, config joblog.Config) *joblog.Write
 
 func closeRun(t *testing.T, run *joblog.Run) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := run.Close(ctx); err != nil {
 		t.Fatalf("close: %v", err)
@@ -157,7 +163,7 @@ func TestStoredWithoutClose(t *testing.T) {
 	pool := schematest.Pool(t)
 	w := start(t, pool, joblog.Config{})
 	write(t, w.Run(job, 1).Stream(joblog.Stdout), []byte("hello"))
-	pgtest.Eventually(t, 10*time.Second, func() bool { return text(t, pool, joblog.Options{}) == "hello" }, "not stored")
+	pgtest.Eventually(t, patience, func() bool { return text(t, pool, joblog.Options{}) == "hello" }, "not stored")
 }
 
 func TestStreamsInterleave(t *testing.T) {

@@ -74,7 +74,7 @@ func TestTailIsTrimmedWhileTheRunGoesOn(t *testing.T) {
 	pool := schematest.Pool(t)
 	w := start(t, pool, joblog.Config{ChunkBytes: 1000, HeadBytes: 1000, TailBytes: 10_000, FlushBytes: 2000, RunBytes: 4000})
 	write(t, w.Run(job, 1).Stream(joblog.Stdout), pattern(200_000))
-	pgtest.Eventually(t, 10*time.Second, func() bool {
+	pgtest.Eventually(t, patience, func() bool {
 		sizes, err := joblog.Sizes(t.Context(), pool, schema.DefaultName, job)
 		return err == nil && len(sizes) == 1 && sizes[0].Printed == 200_000 && sizes[0].Stored <= 1000+10_000+10_000/8+1000
 	}, "the tail was not trimmed")

@@ -48,7 +48,11 @@ func firstLines(data []byte, left *int64) ([]byte, bool) {
 // tailStart walks back from the end and returns the chunk in which the tail begins, and how many of its bytes come before.
 func (r *reader) tailStart(ctx context.Context) (id, trim int64, err error) {
 	left := r.opts.Tail
-	first, before := r.after+1, int64(1)<<62
+	before, err := r.below(ctx)
+	if err != nil {
+		return 0, 0, r.failed(err)
+	}
+	first := r.after + 1
 	atEnd := true
 	for {
 		chunks, err := r.pageBack(ctx, before)
@@ -103,7 +107,7 @@ type backward struct {
 }
 
 func (r *reader) pageBack(ctx context.Context, before int64) ([]backward, error) {
-	found, err := r.db.Query(ctx, r.sql.Get("read_back"), pgx.QueryExecModeCacheDescribe,
+	found, err := r.db.Query(ctx, statements(r.schema).Get("read_back"), pgx.QueryExecModeCacheDescribe,
 		r.jobID, r.run, r.after, before, r.opts.streams(), r.opts.Tail.Lines > 0, pageRows)
 	if err != nil {
 		return nil, r.failed(err)

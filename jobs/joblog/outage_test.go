@@ -30,7 +30,7 @@ func TestWritesWaitForASlowDatabase(t *testing.T) {
 	run := w.Run(job, 1)
 	write(t, run.Stream(joblog.Stdout), []byte("x"))
 	pool := pgtest.Pool(t, dsn)
-	pgtest.Eventually(t, 10*time.Second, func() bool { return text(t, pool, joblog.Options{}) == "x" }, "not stored")
+	pgtest.Eventually(t, patience, func() bool { return text(t, pool, joblog.Options{}) == "x" }, "not stored")
 
 	proxy.Pause()
 	data := pattern(3 << 20)
@@ -39,7 +39,7 @@ func TestWritesWaitForASlowDatabase(t *testing.T) {
 		_, err := run.Stream(joblog.Stdout).Write(data)
 		done <- err
 	}()
-	pgtest.Eventually(t, 10*time.Second, func() bool { return w.Stats().Unsent == 256<<10 }, "the run's spool did not fill")
+	pgtest.Eventually(t, patience, func() bool { return w.Stats().Unsent == 256<<10 }, "the run's spool did not fill")
 	other := w.Run(job+1, 1)
 	write(t, other.Stream(joblog.Stdout), []byte("not delayed"))
 	proxy.Resume()
@@ -76,7 +76,7 @@ func TestOutageKeepsBothEnds(t *testing.T) {
 	if err := run.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("close during the outage: %v", err)
 	}
-	pgtest.Eventually(t, 10*time.Second, func() bool { return dropped.Load() == w.Stats().Dropped }, "nobody is told what was dropped while it lasts")
+	pgtest.Eventually(t, patience, func() bool { return dropped.Load() == w.Stats().Dropped }, "nobody is told what was dropped while it lasts")
 	proxy.Up()
 	closeRun(t, run)
 	closeRun(t, small)

@@ -81,11 +81,41 @@ func (o Options) streams() []string {
 
 // source is one run's log in the table.
 type source struct {
-	db    DB
-	sql   *sqlfile.Set
-	jobID int64
-	run   int32
-	opts  Options
+	db     DB
+	schema string
+	jobID  int64
+	run    int32
+	opts   Options
+
+	ceiling int64
+	renew   time.Time // the ceiling
+}
+
+// ceilingKeeps is how long a ceiling is used: half the time that it is good for, by a clock that may go otherwise than the database's.
+const ceilingKeeps = time.Hour
+
+// Ceiling returns an id above those that chunks get within the next two hours. A statement that is given it is planned without the partitions made ahead.
+func Ceiling(ctx context.Context, db DB, schema string) (int64, error) {
+	found, err := db.Query(ctx, statements(schema).Get("ceiling"), pgx.QueryExecModeExec)
+	if err != nil {
+		return 0, fmt.Errorf("ceiling of logs: %w", err)
+	}
+	id, err := pgx.CollectExactlyOneRow(found, pgx.RowTo[int64])
+	if err != nil {
+		return 0, fmt.Errorf("ceiling of logs: %w", err)
+	}
+	return id, nil
+}
+
+// below is the ceiling of what is read.
+func (s *source) below(ctx context.Context) (_ int64, err error) {
+	if now := time.Now(); now.After(s.renew) {
+		if s.ceiling, err = Ceiling(ctx, s.db, s.schema); err != nil {
+			return 0, err
+		}
+		s.renew = now.Add(ceilingKeeps)
+	}
+	return s.ceiling, nil
 }
 
 var (
@@ -110,7 +140,7 @@ func newSource(db DB, schema string, jobID int64, run int, opts Options) (*sourc
 		return nil, err
 	}
 	opts.After = max(opts.After, secondOf(jobID)-1)
-	return &source{db, statements(schema), jobID, int32(run), opts}, nil
+	return &source{db: db, schema: schema, jobID: jobID, run: int32(run), opts: opts}, nil
 }
 
 // Read gives the chunks of a run in order. It reads a page at a time, so that a long log costs little memory; a chunk's data
@@ -178,8 +208,12 @@ func (r *reader) all(ctx context.Context, yield func(Chunk, error) bool) bool {
 }
 
 func (r *reader) page(ctx context.Context) ([]Chunk, error) {
-	found, err := r.db.Query(ctx, r.sql.Get("read"), pgx.QueryExecModeCacheDescribe,
-		r.jobID, r.run, r.after, r.opts.streams(), pageRows)
+	below, err := r.below(ctx)
+	if err != nil {
+		return nil, r.failed(err)
+	}
+	found, err := r.db.Query(ctx, statements(r.schema).Get("read"), pgx.QueryExecModeCacheDescribe,
+		r.jobID, r.run, r.after, r.opts.streams(), pageRows, below)
 	if err != nil {
 		return nil, r.failed(err)
 	}

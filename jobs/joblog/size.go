@@ -50,11 +50,18 @@ func SizesBefore(ctx context.Context, db DB, schema string, jobID, before int64,
 }
 
 func sizesBefore(ctx context.Context, db DB, schema string, jobIDs []int64, before, runs int64) (map[int64][]Size, error) {
+	if len(jobIDs) == 0 {
+		return map[int64][]Size{}, nil
+	}
 	lows := make([]int64, len(jobIDs))
 	for i, id := range jobIDs {
 		lows[i] = secondOf(id) - 1
 	}
-	found, err := db.Query(ctx, statements(schema).Get("runs"), pgx.QueryExecModeCacheDescribe, jobIDs, lows, before, runs)
+	below, err := Ceiling(ctx, db, schema)
+	if err != nil {
+		return nil, err
+	}
+	found, err := db.Query(ctx, statements(schema).Get("runs"), pgx.QueryExecModeCacheDescribe, jobIDs, lows, before, runs, slices.Min(lows), below)
 	if err != nil {
 		return nil, err
 	}

@@ -202,7 +202,7 @@ func TestUniqueConflictWithAnOpenTransaction(t *testing.T) {
 			}
 			got <- other
 		}()
-		pgtest.Eventually(t, 30*time.Second, func() bool {
+		pgtest.Eventually(t, time.Minute, func() bool {
 			return value[bool](t, pool, `SELECT EXISTS (SELECT FROM pg_stat_activity
 				WHERE datname = current_database() AND wait_event_type = 'Lock' AND query = $1)`, query)
 		}, "the second waits for the first")

@@ -32,7 +32,7 @@ import (
 func TestMain(m *testing.M) { pgtest.Main(m, pgtest.CheckLeaks()) }
 
 // patience is how long a test waits for something that must happen.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // service is a server with an API, and who may use it.
 type service struct {

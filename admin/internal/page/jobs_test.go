@@ -465,7 +465,7 @@ func TestPlans(t *testing.T) {
 	}
 	hour := time.Now().Add(-time.Hour)
 	for name, args := range map[string][]any{
-		"job_runs": {newest, 99, 20, 100}, "flow_job_logs": {newest, 0, int64(0), 32},
+		"job_runs": {newest, 99, 20, 100}, "flow_job_logs": {newest, 0, int64(0), 32, int64(1) << 62},
 		"log_before": {newest, 1, int64(1) << 62, []string{"o"}, int64(100), 100}, "job_running": {newest},
 		"queue_charts": {hour, time.Now(), 60}, "last_changes": {[]string{"mail"}, []string{"queue.pause"}},
 	} {

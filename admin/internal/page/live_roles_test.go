@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/peltonq/pelton/admin/internal/page"
 	"github.com/peltonq/pelton/admin/internal/page/pagetest"
@@ -20,7 +19,7 @@ func TestLivePartsAreGuarded(t *testing.T) {
 	parts := 0
 	for _, name := range []string{"nobody", "etl"} {
 		v := s.As(name)
-		v.Client.Timeout = 10 * time.Second // a stream that is opened ends the test
+		v.Client.Timeout = pagetest.Patience // a stream that is opened ends the test
 		for _, pattern := range page.Patterns() {
 			path, live := strings.CutPrefix(pattern, "GET ")
 			if !live || !strings.HasPrefix(path, "/live/") {

@@ -71,8 +71,11 @@ func (p *Page) showRunLogs(w http.ResponseWriter, r *http.Request) error {
 	}
 	if data.Finds.Query != "" {
 		search := &runSearch{page: data, at: place}
-		err := p.read(r.Context(), func(ctx context.Context, tx pgx.Tx) error {
+		err := p.read(r.Context(), func(ctx context.Context, tx pgx.Tx) (err error) {
 			search.until = time.Now().Add(searchTime(query))
+			if search.below, err = joblog.Ceiling(ctx, tx, p.config.Schema); err != nil {
+				return err
+			}
 			return p.searchRun(ctx, tx, search)
 		})
 		if err != nil {
@@ -94,6 +97,7 @@ type runSearch struct {
 	page  *logsPage
 	until time.Time
 	at    runPlace // from here on
+	below int64    // the ids of chunks
 	over  bool     // all was searched
 }
 
@@ -167,7 +171,7 @@ func (p *Page) searchJob(ctx context.Context, tx pgx.Tx, s *runSearch, node node
 			Pos    int64
 			Data   []byte
 		}
-		chunks, err := sqlfile.Rows(ctx, p.sql, tx, pgx.RowToStructByPos[chunk], "flow_job_logs", job, run, place.After, chunksAtOnce)
+		chunks, err := sqlfile.Rows(ctx, p.sql, tx, pgx.RowToStructByPos[chunk], "flow_job_logs", job, run, place.After, chunksAtOnce, s.below)
 		if err != nil {
 			return false, err
 		}

@@ -9,9 +9,10 @@ import (
 	"github.com/peltonq/pelton/jobs/flow"
 )
 
-// piecesWait has the pieces of a search wait until the test lets them go.
+// piecesWait has the pieces of a search wait until the test lets them go. The page's clock stands still, so that its time is never up, however long they take.
 const piecesWait = `(() => {
 	const real = fetch;
+	Date.now = () => 0;
 	window.pieces = 0;
 	window.let = sessionStorage.let === "go";
 	window.fetch = async (url, options) => {

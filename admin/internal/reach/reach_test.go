@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m, pgtest.CheckLeaks()) }
 
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // house has schedules, and people with roles.
 type house struct {

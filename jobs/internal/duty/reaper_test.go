@@ -68,7 +68,7 @@ func TestFinishWinsWhileTheReaperWaits(t *testing.T) {
 	r := duty.NewReaper(f.store, duty.Config{})
 	done := make(chan error, 1)
 	go func() { done <- r.Reap(t.Context(), executor) }()
-	pgtest.Eventually(t, 10*time.Second, func() bool {
+	pgtest.Eventually(t, time.Minute, func() bool {
 		return f.int(`SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'`) > 0 || len(done) > 0
 	}, "the reaper to wait for the finisher")
 	if err := finish.Commit(t.Context()); err != nil {
@@ -231,7 +231,7 @@ func TestHeartbeatUnderTheReapersHandsWins(t *testing.T) {
 		fault <- err
 		done <- marked
 	}()
-	pgtest.Eventually(t, 10*time.Second, func() bool {
+	pgtest.Eventually(t, time.Minute, func() bool {
 		return f.int(`SELECT count(*) FROM pg_locks WHERE NOT granted`) > 0
 	}, "the reaper to wait for the heartbeat")
 	if err := errors.Join(beat.Commit(t.Context()), <-fault); err != nil {

@@ -48,12 +48,12 @@ func TestWatchEndsWithTheWritersItBeganWith(t *testing.T) {
 			before := writer(t, direct, line)
 			found := make(chan bool, 1)
 			go func() { found <- e.queues["default"].watch(t.Context()) }()
-			pgtest.Eventually(t, 20*time.Second, func() bool {
+			pgtest.Eventually(t, time.Minute, func() bool {
 				var looked bool
 				err := direct.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity
-					WHERE datname = current_database() AND application_name = 'watcher' AND query LIKE '%p.mark%')`).Scan(&looked)
+					WHERE datname = current_database() AND application_name = 'watcher' AND query LIKE '%p.mark%' AND state = 'idle')`).Scan(&looked)
 				return err == nil && looked
-			}, "the first look")
+			}, "the first look to be over")
 			writer(t, direct, "default")
 			if err := before.Commit(t.Context()); err != nil {
 				t.Fatal(err)
@@ -63,7 +63,7 @@ func TestWatchEndsWithTheWritersItBeganWith(t *testing.T) {
 				if got != (line == "default") {
 					t.Errorf("found %v", got)
 				}
-			case <-time.After(20 * time.Second):
+			case <-time.After(time.Minute):
 				t.Fatal("it watches a later writer")
 			}
 		})

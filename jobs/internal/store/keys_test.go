@@ -188,7 +188,7 @@ func TestDuplicateLocksNothing(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	id := d.insert(keyed)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	open := d.begin()
 	job := store.NewJob{Kind: "noop", Args: []byte(`{}`), Queue: "default", Priority: 1, MaxAttempts: 3}

@@ -229,7 +229,7 @@ func (d *desk) noneLost() {
 // waiting reports when somebody waits for a lock in this database.
 func (d *desk) awaitLock() {
 	d.t.Helper()
-	pgtest.Eventually(d.t, 10*time.Second, func() bool {
+	pgtest.Eventually(d.t, time.Minute, func() bool {
 		return d.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) > 0
 	}, "somebody to wait for a lock")
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // Patience is how long a test waits for something that must happen.
-const Patience = 30 * time.Second
+const Patience = 2 * time.Minute
 
 // Password is that of the users who have one.
 const Password = "correct horse"
@@ -77,7 +77,7 @@ func Start(t testing.TB, options Options) *Site {
 	s.Schedules, err = periodic.NewClient(s.Pool, s.Jobs, s.Flows, &periodic.Config{Logger: quiet})
 	must()
 	s.addUsers(options.Passwords)
-	metrics, err := admin.NewMetrics(s.Pool, admin.MetricsConfig{Keep: time.Nanosecond, LostEvery: -1, Logger: quiet})
+	metrics, err := admin.NewMetrics(s.Pool, admin.MetricsConfig{Keep: -1, LostEvery: -1, Timeout: Patience, Logger: quiet})
 	must()
 	config := admin.Config{
 		Pool: s.Pool, Metrics: metrics, Access: s.Access, Jobs: s.Jobs, Flows: s.Flows, Schedules: s.Schedules, Listen: "127.0.0.1:0", Logger: quiet,

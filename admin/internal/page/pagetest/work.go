@@ -34,7 +34,7 @@ func Working() jobs.Config {
 	jobs.AddWorker(workers, river.WorkFunc(work))
 	return jobs.Config{
 		Queues:  map[string]jobs.QueueConfig{"default": {MaxWorkers: 10}, "mail": {MaxWorkers: 2}},
-		Workers: workers, RetryPolicy: hourly{}, Heartbeat: 50 * time.Millisecond, Lease: 10 * time.Second, PollInterval: 100 * time.Millisecond,
+		Workers: workers, RetryPolicy: hourly{}, Heartbeat: 50 * time.Millisecond, Lease: 30 * time.Second, PollInterval: 100 * time.Millisecond,
 	}
 }
 

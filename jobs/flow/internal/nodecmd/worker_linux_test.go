@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m, pgtest.CheckLeaks()) }
 
-const patience = 30 * time.Second
+const patience = time.Minute
 
 var errNoFiles = errors.New("no such version")
 
@@ -68,7 +68,7 @@ func newBench(t *testing.T, files Files) *bench {
 	}))
 	client, err := jobs.NewClient(b.pool, &jobs.Config{
 		Queues: map[string]jobs.QueueConfig{"default": {MaxWorkers: 4}}, Workers: workers,
-		Heartbeat: 50 * time.Millisecond, Lease: 5 * time.Second, PollInterval: 100 * time.Millisecond,
+		Heartbeat: 50 * time.Millisecond, Lease: 30 * time.Second, PollInterval: 100 * time.Millisecond,
 		JobTimeout: 100 * time.Millisecond, // nodes have none unless they say so
 		Logger:     slog.New(slog.DiscardHandler),
 	})
@@ -320,7 +320,7 @@ func TestTimeout(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	args := node("sleep 1000")
-	args.Timeout = graph.Duration(200 * time.Millisecond)
+	args.Timeout = graph.Duration(2 * time.Second) // so that it has begun
 	if got := b.run(args); got.outcome != "discarded" || !strings.Contains(got.err, "timed out") || got.result.Signal != "SIGTERM" {
 		t.Errorf("%s, %q: output %s", got.outcome, got.err, got.raw)
 	}
