@@ -1,13 +1,16 @@
 package deliver
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A notice goes to the address it was given and nowhere else, and what comes back is bounded.
@@ -66,6 +69,45 @@ func TestPostRefuses(t *testing.T) {
 		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", to, err)
 		}
+	}
+}
+
+// Behind a proxy it is the target that is looked at, not the proxy: neither leads the one's address past the check, nor is the other's refused.
+func TestPostByProxy(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 10)
+	proxy := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.URL.String() }))
+	t.Cleanup(proxy.Close)
+	by := func(*http.Request) (*url.URL, error) { return url.Parse(proxy.URL) }
+	for _, to := range []string{"http://hooks.invalid/a", "http://192.0.2.1/b", "http://[2001:db8::1]/c"} { // none can be resolved, or reached, from here
+		if err := postBy(t.Context(), to, []byte("{}"), nil, by); err != nil {
+			t.Errorf("%s: %v", to, err)
+		} else if got := <-asked; got != to {
+			t.Errorf("the proxy was asked for %s, want %s", got, to)
+		}
+	}
+	for to, says := range map[string]string{
+		"http://169.254.169.254/": "link-local", "http://[::ffff:169.254.169.254]/": "link-local", "https://[fd00:ec2::254]/": "link-local",
+		"http://2852039166/": "want the name", "http://0xA9.0xfea9fe/": "want the name", "http://169.254.43518/": "want the name", "http://169.254.169.254./": "want the name",
+	} {
+		var wrong *AddressError
+		if err := postBy(t.Context(), to, nil, nil, by); !errors.As(err, &wrong) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, want %q", to, err, says)
+		}
+	}
+	far := func(*http.Request) (*url.URL, error) { return url.Parse("http://169.254.0.1:1") } // a proxy may stand there
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)                     // nobody answers there; refused it would be at once
+	defer cancel()
+	if err := postBy(ctx, "http://192.0.2.1/", nil, nil, far); err == nil || errors.Is(err, errLinkLocal) {
+		t.Errorf("a proxy with a link-local address: %v", err)
+	}
+	odd := func(*http.Request) (*url.URL, error) { return nil, errors.New("secret") }
+	if err := postBy(t.Context(), "http://192.0.2.1/", nil, nil, odd); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("an odd proxy: %v", err)
+	}
+	close(asked)
+	for to := range asked {
+		t.Errorf("the proxy was asked for %s", to)
 	}
 }
 
