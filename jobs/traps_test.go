@@ -185,13 +185,13 @@ func TestRecordedValuesAreLimited(t *testing.T) {
 	}
 }
 
-// A job of another client with a number that jsonb cannot hold does not break listings by args.
+// Jobs of another client whose args jsonb cannot hold do not break listings by args.
 func TestListingByArgsPassesOverWhatJSONBCannotHold(t *testing.T) {
 	t.Parallel()
 	pool := schematest.Pool(t)
 	client := newClient(t, pool, nil)
 	id := insert(t, client, 7, nil)
-	for _, args := range []string{`{"n":7,"big":1e200000}`, `{"n":7,"s":"\u0000"}`} {
+	for _, args := range []string{`{"n":7,"big":1e200000}`, `{"n":7,"s":"\u0000"}`, `{"n":7,"s":"\ud800"}`} {
 		exec(t, pool, `INSERT INTO pelton.job (kind, args) VALUES ('task', $1::text::json)`, args)
 	}
 	list, err := client.JobList(t.Context(), jobs.NewJobListParams().Args(`{"n":7}`))

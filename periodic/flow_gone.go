@@ -53,8 +53,7 @@ func (c *Client) stranded(ctx context.Context, db store.DB, project string, flow
 		}
 		for i := range entries {
 			e := &entries[i]
-			goesOn := e.NextAt != nil || e.Waiting != nil || e.Delay != 0
-			if goesOn && e.Flow.Version == 0 && !slices.Contains(flows, e.Flow.Flow) {
+			if !e.Over() && e.Flow.Version == 0 && !slices.Contains(flows, e.Flow.Flow) {
 				found = append(found, Stranded{Name: e.Name, Flow: e.Flow.Flow, NextAt: e.NextAt})
 			}
 		}

@@ -29,6 +29,11 @@ func words(err error) string {
 	return text
 }
 
+// Over tells, of a schedule that is not paused, whether no more ticks come. A fixed delay has no next one while its run goes on.
+func (e *Entry) Over() bool {
+	return e.NextAt == nil && e.Waiting == nil && (e.Delay == 0 || e.EndAt != nil && e.EndAt.Before(time.Now()))
+}
+
 // When says in words for people when the ticks come.
 func (e *Entry) When() string {
 	switch {

@@ -126,7 +126,7 @@ func TestEraseLeavesWhatIsNoNotice(t *testing.T) {
 	for _, args := range []string{
 		`{"subjects": []}`, `{"subjects": [{"text": 1}], "summary": "x"}`, `{"subjects": [{"title": "x"}], "summary": "x"}`, `{"subjects": ["x", 7, null, []], "summary": "x"}`,
 		`{"subjects": [{"text": "x"}], "summary": null}`, `{"subjects": {"text": "x"}, "summary": "x"}`, `[]`, `"x"`, `{"subjects": [{"text": "\u0000"}], "summary": "x"}`,
-		`{"run": "1", "detail": "\u0000"}`, `{"n": 1e999999}`,
+		`{"run": "1", "detail": "\u0000"}`, `{"n": 1e999999}`, `{"subjects": [{"text": "\ud800"}], "summary": "x"}`, `{"run": "1", "detail": "\udc00"}`,
 	} {
 		for _, kind := range []string{alert.Kind, "flow_notify"} {
 			odd = append(odd, args)

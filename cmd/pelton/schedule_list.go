@@ -80,7 +80,7 @@ func stateWords(e *periodic.Entry) string {
 		return "paused"
 	case e.Failures > 0:
 		return fmt.Sprintf("failing (%d)", e.Failures)
-	case e.NextAt == nil && e.Waiting == nil && (e.Delay == 0 || e.EndAt != nil && e.EndAt.Before(time.Now())):
+	case e.Over():
 		return "ended"
 	}
 	return "active"

@@ -258,7 +258,8 @@ func (p *Page) logEnd(ctx context.Context, tx pgx.Tx, c logChoice, size int) (lo
 
 // logBefore is the first chunk of about so many bytes before one; 0: there is none.
 func (p *Page) logBefore(ctx context.Context, tx pgx.Tx, c logChoice, chunk int64, size int) (start int64, err error) {
-	err = tx.QueryRow(ctx, p.sql.Get("log_before"), pgx.QueryExecModeExec, c.Job, c.Run, chunk, strings.Split(c.Streams, ""), int64(size), int32(backChunks)).
+	err = tx.QueryRow(ctx, p.sql.Get("log_before"), pgx.QueryExecModeExec, c.Job, c.Run, chunk, strings.Split(c.Streams, ""), int64(size),
+		min(size, backChunks)). // no chunk is empty
 		Scan(&start)
 	return start, err
 }

@@ -116,7 +116,7 @@ func scheduleState(e *periodic.Entry) string {
 		return "failing"
 	case e.Waiting != nil:
 		return "waiting"
-	case e.NextAt == nil && e.Delay == 0:
+	case e.Over():
 		return "over"
 	}
 	return "active"
