@@ -64,8 +64,5 @@ func (c *Client) reschedule(ctx context.Context, db store.DB, id int64, at time.
 	if err := c.store.Reschedule(ctx, db, id, at, c.AuditedActor(ctx)); err != nil {
 		return nil, err
 	}
-	if c.duties != nil {
-		c.duties.HintDue() // others are told by the statement
-	}
 	return c.store.JobRow(ctx, db, id)
 }

@@ -62,6 +62,11 @@ func TestQueryModesOfPoolers(t *testing.T) {
 				t.Error(err)
 			}
 			waitOutcomes(t, pool, ids[1], "completed retried completed")
+			later := insert(t, client, 5, inAnHour())
+			if _, err := client.JobReschedule(t.Context(), later, time.Now(), nil); err != nil {
+				t.Error(err)
+			}
+			waitOutcomes(t, pool, later, "completed")
 		})
 	}
 }

@@ -3,15 +3,14 @@ package jobs_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 
-	"github.com/peltonq/pelton/internal/pgtest"
 	"github.com/peltonq/pelton/jobs"
 	"github.com/peltonq/pelton/jobs/jobstest"
 	"github.com/peltonq/pelton/schema/schematest"
@@ -20,47 +19,62 @@ import (
 // inAnHour is a job that no test waits for.
 func inAnHour() *river.InsertOpts { return &river.InsertOpts{ScheduledAt: time.Now().Add(time.Hour)} }
 
-// A mover that would look in an hour is told of a job that is rescheduled to now, by a hint or by its own process; and the run knows its time.
+// A job that is rescheduled to now runs, and its run knows its time.
 func TestRescheduledJobRunsAtItsNewTime(t *testing.T) {
 	t.Parallel()
-	for name, deaf := range map[string]bool{"another process is told by a hint": false, "a process tells itself, and hears no hints": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dsn := schematest.DSN(t)
-			pool := pgtest.Pool(t, dsn)
-			ran := make(chan time.Time, 1)
-			c := config(func(_ context.Context, job *river.Job[taskArgs]) error {
-				ran <- job.ScheduledAt
-				return nil
-			})
-			c.SetMoveLook(time.Hour)
-			c.NotifyOff = deaf
-			worker := start(t, pgtest.Pool(t, dsn, func(pc *pgxpool.Config) { pc.ConnConfig.RuntimeParams["application_name"] = "hears" }), c)
-			other := newClient(t, pool, nil)
-			id := insert(t, other, 1, inAnHour())
-			by := other
-			if deaf {
-				by = worker
-			} else {
-				pgtest.Eventually(t, patience, func() bool {
-					return one[bool](t, pool, `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'hears' AND query LIKE 'LISTEN%')`)
-				}, "the worker to listen")
-			}
-			job, err := by.JobReschedule(t.Context(), id, time.Now().Add(-time.Minute), nil)
-			if err != nil || job.State != rivertype.JobStateScheduled || time.Since(job.ScheduledAt) > time.Minute {
-				t.Fatalf("%+v, %v", job, err)
-			}
-			select {
-			case at := <-ran:
-				if !at.Equal(job.ScheduledAt) {
-					t.Errorf("the run was scheduled at %v, want %v", at, job.ScheduledAt)
-				}
-			case <-time.After(patience):
-				t.Fatal("the job does not run")
-			}
-			waitOutcomes(t, pool, id, "completed")
-			jobstest.NoneLost(t, pool, "pelton")
-		})
+	pool := schematest.Audited(t)
+	ran := make(chan time.Time, 1)
+	client := start(t, pool, config(func(_ context.Context, job *river.Job[taskArgs]) error {
+		ran <- job.ScheduledAt
+		return nil
+	}))
+	id := insert(t, client, 1, inAnHour())
+	job, err := client.JobReschedule(t.Context(), id, time.Now().Add(-time.Minute), nil)
+	if err != nil || job.State != rivertype.JobStateScheduled || job.ScheduledAt.Before(job.CreatedAt) {
+		t.Fatalf("%+v, %v", job, err)
+	}
+	select {
+	case at := <-ran:
+		if !at.Equal(job.ScheduledAt) {
+			t.Errorf("the run was scheduled at %v, want %v", at, job.ScheduledAt)
+		}
+	case <-time.After(patience):
+		t.Fatal("the job does not run")
+	}
+	waitOutcomes(t, pool, id, "completed")
+	jobstest.NoneLost(t, pool, "pelton")
+}
+
+// Movers are told of a job that is due before they would look by themselves, and of no other.
+func TestMoversAreToldOfARescheduledJob(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Audited(t)
+	client := newClient(t, pool, nil)
+	listener, err := pool.Acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Release()
+	if _, err := listener.Exec(t.Context(), `LISTEN pelton_wake`); err != nil {
+		t.Fatal(err)
+	}
+	id := insert(t, client, 1, inAnHour())
+	var heard []string
+	for _, ahead := range []time.Duration{2 * time.Hour, 0, time.Hour} {
+		if _, err := client.JobReschedule(t.Context(), id, time.Now().Add(ahead), nil); err != nil {
+			t.Fatal(err)
+		}
+		exec(t, pool, `SELECT pg_notify('pelton_wake', $1)`, "after "+ahead.String())
+	}
+	for len(heard) == 0 || heard[len(heard)-1] != "after 1h0m0s" {
+		hint, err := listener.Conn().WaitForNotification(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		heard = append(heard, hint.Payload)
+	}
+	if want := []string{"after 2h0m0s", "due:", "after 0s", "after 1h0m0s"}; !slices.Equal(heard, want) {
+		t.Errorf("heard %q, want %q", heard, want)
 	}
 }
 

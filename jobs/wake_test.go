@@ -163,6 +163,11 @@ func TestDistantMoverHearsOfDueJobs(t *testing.T) {
 			exec(t, pool, `SELECT pelton.enqueue_many(json_build_array(
 				json_build_object('kind', 'task', 'run_at', clock_timestamp() + interval '300 milliseconds')))`)
 		},
+		"reschedule": func(t *testing.T, _ *pgxpool.Pool, c *jobs.Client) {
+			if _, err := c.JobReschedule(t.Context(), insert(t, c, 1, inAnHour()), time.Now().Add(300*time.Millisecond), nil); err != nil {
+				t.Fatal(err)
+			}
+		},
 		"retry": func(t *testing.T, _ *pgxpool.Pool, c *jobs.Client) { insert(t, c, 1, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {

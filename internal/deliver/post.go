@@ -20,15 +20,21 @@ import (
 const (
 	answerBytes = 100      // of an answer that are in the error: enough for "no_such_channel", and too little to read pages by
 	headerBytes = 16 << 10 // of an answer
+	dialTimeout = 10 * time.Second
 )
 
-// client has no connection of its own left when a POST has ended. It goes nowhere but to the address it was given: a redirect is an answer.
-var client = &http.Client{
-	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	Transport: &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 10 * time.Second, Control: refuseLinkLocal}).DialContext,
-		DisableKeepAlives: true, MaxResponseHeaderBytes: headerBytes, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
-	},
+// client goes to servers without a proxy between.
+var client = newClient(nil, &net.Dialer{Timeout: dialTimeout, Control: refuseLinkLocal})
+
+// newClient makes a client that has no connection of its own left when a POST has ended. It goes nowhere but to the address it was given: a redirect is an answer.
+func newClient(proxy proxyFor, dialer *net.Dialer) *http.Client {
+	return &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			Proxy: proxy, DialContext: dialer.DialContext,
+			DisableKeepAlives: true, MaxResponseHeaderBytes: headerBytes, TLSHandshakeTimeout: 10 * time.Second, ForceAttemptHTTP2: true,
+		},
+	}
 }
 
 // errLinkLocal says that nobody who has a webhook is there.
@@ -43,7 +49,11 @@ func refuseLinkLocal(_, address string, _ syscall.RawConn) error {
 	if err != nil {
 		return err
 	}
-	for _, ip := range append(embedded(at.Addr()), at.Addr().Unmap()) {
+	return refuseAddress(at.Addr())
+}
+
+func refuseAddress(at netip.Addr) error {
+	for _, ip := range append(embedded(at), at.Unmap()) {
 		if ip.IsLinkLocalUnicast() || ip.IsMulticast() || metadata.Contains(ip) {
 			return errLinkLocal
 		}
@@ -59,11 +69,12 @@ var wraps = []struct {
 }{
 	{netip.MustParsePrefix("64:ff9b::/96"), [][4]int{{12, 13, 14, 15}}},
 	{netip.MustParsePrefix("64:ff9b:1::/48"), [][4]int{{6, 7, 9, 10}, {7, 9, 10, 11}, {9, 10, 11, 12}, {12, 13, 14, 15}}},
-	{netip.MustParsePrefix("2002::/16"), [][4]int{{2, 3, 4, 5}}}, // 6to4
-	{netip.MustParsePrefix("::/96"), [][4]int{{12, 13, 14, 15}}}, // IPv4-compatible
+	{netip.MustParsePrefix("2002::/16"), [][4]int{{2, 3, 4, 5}}},           // 6to4
+	{netip.MustParsePrefix("::/96"), [][4]int{{12, 13, 14, 15}}},           // IPv4-compatible
+	{netip.MustParsePrefix("::ffff:0:0:0/96"), [][4]int{{12, 13, 14, 15}}}, // IPv4-translated
 }
 
-// embedded are the IPv4 addresses that an IPv6 address may lead to through a gateway: NAT64, 6to4, and the deprecated IPv4-compatible ones.
+// embedded are the IPv4 addresses that an IPv6 address may lead to through a gateway: NAT64, 6to4, and the deprecated IPv4-compatible and IPv4-translated ones.
 func embedded(ip netip.Addr) (all []netip.Addr) {
 	if !ip.Is6() {
 		return nil
@@ -80,9 +91,14 @@ func embedded(ip netip.Addr) (all []netip.Addr) {
 	return all
 }
 
-// Post sends JSON to a URL, and wants an answer of 2xx. Redirects are not followed, and link-local addresses are refused. Errors name the server, and not the whole URL,
+// Post sends JSON to a URL, and wants an answer of 2xx. Redirects are not followed, and link-local addresses are refused. By a proxy (HTTPS_PROXY, HTTP_PROXY and
+// NO_PROXY of the environment) that is so for addresses, and for names that are known here; others are the proxy's to judge. Errors name the server, and not the whole URL,
 // which may be a secret; of another answer they tell the status, and the first 100 bytes of what a 4xx says in plain text or JSON. An [*AddressError] if it is no URL.
 func Post(ctx context.Context, to string, body []byte, header http.Header) error {
+	return postBy(ctx, to, body, header, http.ProxyFromEnvironment)
+}
+
+func postBy(ctx context.Context, to string, body []byte, header http.Header, by proxyFor) error {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	u, err := url.Parse(to)
@@ -97,7 +113,18 @@ func Post(ctx context.Context, to string, body []byte, header http.Header) error
 	maps.Copy(req.Header, header)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "pelton")
-	resp, err := client.Do(req)
+	proxy, err := by(req)
+	if err != nil {
+		return errors.New("webhooks: the environment names a proxy by what is no URL") // which may hold a password
+	}
+	through := client
+	if proxy != nil {
+		if err := refuseBehindProxy(ctx, u.Hostname()); err != nil {
+			return &AddressError{where, err}
+		}
+		through = clientBy(proxy)
+	}
+	resp, err := through.Do(req)
 	if errors.Is(err, errLinkLocal) {
 		return &AddressError{where, errLinkLocal}
 	}

@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -40,4 +43,35 @@ func TestOddThingsAreShown(t *testing.T) {
 		}
 	}
 	s.As("admin").WantPost(422, "/schedule", url.Values{"name": {".."}, "by": {"cron"}, "cron": {"@daily"}, "starts": {"job"}, "kind": {"noop"}, "do": {"save"}}, "no browser")
+}
+
+// The key Enter presses the first button of a form. Where a form has several, that one does nothing, or nothing yet.
+func TestEnterDoesNothingYet(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("templates/*.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	form, button := regexp.MustCompile(`(?s)<form\b.*?</form>`), regexp.MustCompile(`<button\b[^>]*>|\{\{template "noEnter"\}\}`)
+	harmless := regexp.MustCompile(`noEnter|name="check"|value="show"|/confirm/`)
+	several := 0
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range form.FindAllString(string(text), -1) {
+			buttons := button.FindAllString(f, -1)
+			if len(buttons) < 2 {
+				continue
+			}
+			several++
+			if first := buttons[0]; !harmless.MatchString(first) {
+				t.Errorf(`%s: Enter presses %s: put {{template "noEnter"}} first, or a button that changes nothing`, name, first)
+			}
+		}
+	}
+	if several < 5 {
+		t.Errorf("%d forms of several buttons were found", several)
+	}
 }
