@@ -45,6 +45,25 @@ func TestRescheduledJobRunsAtItsNewTime(t *testing.T) {
 	jobstest.NoneLost(t, pool, "pelton")
 }
 
+// A job that is retried before its time has waited since then, and not since a time to come.
+func TestRetriedJobIsDueAtOnce(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Audited(t)
+	client := start(t, pool, config(func(context.Context, *river.Job[taskArgs]) error { return nil }))
+	id := insert(t, client, 1, inAnHour())
+	job, err := client.JobRetry(t.Context(), id)
+	if err != nil || !job.ScheduledAt.After(job.CreatedAt) || job.ScheduledAt.Sub(job.CreatedAt) > 30*time.Minute {
+		t.Fatalf("%+v, %v", job, err)
+	}
+	waitOutcomes(t, pool, id, "completed")
+	var due bool
+	err = pool.QueryRow(t.Context(), `SELECT ready_at BETWEEN created_at AND started_at FROM pelton.run_report r, pelton.job j WHERE r.job_id = $1 AND j.id = $1`, id).Scan(&due)
+	if err != nil || !due {
+		t.Errorf("the run is said to have waited since a time before or after that of the retry: %v", err)
+	}
+	jobstest.NoneLost(t, pool, "pelton")
+}
+
 // Movers are told of a job that is due before they would look by themselves, and of no other.
 func TestMoversAreToldOfARescheduledJob(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package api_test
 import (
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -125,6 +126,9 @@ func TestListsOfAccessComeInPages(t *testing.T) {
 				t.Errorf("%s: a page of %d with another behind it", path, len(p.Items))
 			}
 			cursor = "&cursor=" + p.NextCursor
+		}
+		for _, item := range slices.Concat(whole.Items, parts) {
+			delete(item, "used_at") // the token that asks is used meanwhile
 		}
 		if len(whole.Items) < least || !reflect.DeepEqual(whole.Items, parts) {
 			t.Errorf("%s: %d at once, %d in pages of 3\n%v\n%v", path, len(whole.Items), len(parts), whole.Items, parts)
