@@ -334,6 +334,15 @@ func TestReadingsAreKept(t *testing.T) {
 	if n, _ := gather(t, m).value("pelton_jobs_parked"); n != 0 {
 		t.Errorf("parked: %v; the database was read again", n)
 	}
+	m = newMetrics(t, pool) // keeps nothing
+	for i := 2.0; i <= 5; i++ {
+		if _, err := pool.Exec(t.Context(), `INSERT INTO pelton.job_parked (job_id) VALUES ($1)`, int64(i)); err != nil {
+			t.Fatal(err)
+		}
+		if n, _ := gather(t, m).value("pelton_jobs_parked"); n != i {
+			t.Errorf("parked: %v, want %v; what was read before is shown", n, i)
+		}
+	}
 }
 
 func TestNamesAreOfTheConventions(t *testing.T) {

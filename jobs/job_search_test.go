@@ -181,6 +181,44 @@ func TestTheOldestAvailableOfALongLine(t *testing.T) {
 	}
 }
 
+// A long line is read some times, and not for every piece of a search: the first time for the first jobs only.
+func TestALongLineIsReadFewTimes(t *testing.T) {
+	t.Parallel()
+	pool := schematest.Pool(t) // not audited: tickets are put in by hand, of jobs that there are not
+	client := newClient(t, pool, nil)
+	for _, statement := range []string{
+		`INSERT INTO pelton.job (id, kind, args) VALUES (1, 'k', '{}'), (300000, 'rare', '{}')`,
+		`INSERT INTO pelton.job_ready (priority, line, job_ids) SELECT 1, 'default', ARRAY(SELECT n * 20 + i FROM generate_series(1, 20) i) FROM generate_series(1, 15000) n`,
+		`VACUUM ANALYZE`,
+	} {
+		if _, err := pool.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		reads := func() (n int64) {
+			// What the connection did before may be in the numbers of this transaction too.
+			if err := tx.QueryRow(t.Context(), `SELECT seq_scan FROM pg_stat_xact_user_tables WHERE relname = 'job_ready'`).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		before := reads()
+		page, err := client.JobSearchTx(t.Context(), tx, jobs.NewJobListParams().States(rivertype.JobStateAvailable).Kinds("rare"))
+		if err != nil || !slices.Equal(page.IDs, []int64{300000}) || !page.Ended {
+			t.Errorf("found %+v, %v", page, err)
+		}
+		// How long it is; the first jobs, the others, and that there are no more.
+		if n := reads() - before; n > 4 {
+			t.Errorf("the line of 300,000 jobs was read %d times, want at most 4", n)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Who asks for completed jobs of a rare kind has all jobs looked at in the order in which they are stored, and only those of the kind by their keys; jobs that wait before
 // the newest that ended are not looked at. A job that was moved since counts where it is now.
 func TestCompletedOfARareKind(t *testing.T) {

@@ -69,11 +69,12 @@ var wraps = []struct {
 }{
 	{netip.MustParsePrefix("64:ff9b::/96"), [][4]int{{12, 13, 14, 15}}},
 	{netip.MustParsePrefix("64:ff9b:1::/48"), [][4]int{{6, 7, 9, 10}, {7, 9, 10, 11}, {9, 10, 11, 12}, {12, 13, 14, 15}}},
-	{netip.MustParsePrefix("2002::/16"), [][4]int{{2, 3, 4, 5}}}, // 6to4
-	{netip.MustParsePrefix("::/96"), [][4]int{{12, 13, 14, 15}}}, // IPv4-compatible
+	{netip.MustParsePrefix("2002::/16"), [][4]int{{2, 3, 4, 5}}},           // 6to4
+	{netip.MustParsePrefix("::/96"), [][4]int{{12, 13, 14, 15}}},           // IPv4-compatible
+	{netip.MustParsePrefix("::ffff:0:0:0/96"), [][4]int{{12, 13, 14, 15}}}, // IPv4-translated
 }
 
-// embedded are the IPv4 addresses that an IPv6 address may lead to through a gateway: NAT64, 6to4, and the deprecated IPv4-compatible ones.
+// embedded are the IPv4 addresses that an IPv6 address may lead to through a gateway: NAT64, 6to4, and the deprecated IPv4-compatible and IPv4-translated ones.
 func embedded(ip netip.Addr) (all []netip.Addr) {
 	if !ip.Is6() {
 		return nil

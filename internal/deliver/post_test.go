@@ -117,10 +117,10 @@ func TestRefusesLinkLocalInOtherForms(t *testing.T) {
 	for address, refused := range map[string]bool{
 		"64:ff9b::a9fe:a9fe": true, "64:ff9b::a9fe:1": true, "64:ff9b::e000:1": true, // 224.0.0.1
 		"64:ff9b:1:a9fe:a9:fe00::": true, "64:ff9b:1:a9:fe:a9fe::": true, "64:ff9b:1::a9:fea9:fe00:0": true, "64:ff9b:1::a9fe:a9fe": true,
-		"64:ff9b:1:7::a9fe:a9fe": true, "2002:a9fe:a9fe::1": true, "::a9fe:a9fe": true, "::ffff:a9fe:a9fe": true, "fe80::1%lo": true,
+		"64:ff9b:1:7::a9fe:a9fe": true, "2002:a9fe:a9fe::1": true, "::a9fe:a9fe": true, "::ffff:a9fe:a9fe": true, "::ffff:0:a9fe:a9fe": true, "fe80::1%lo": true,
 
 		"64:ff9b::0808:0808": false, "64:ff9b:1::0808:0808": false, "64:ff9b:2::a9fe:a9fe": false, "2002:808:808::a9fe:a9fe": false,
-		"2001:db8::a9fe:a9fe": false, "::1": false, "127.0.0.1": false, "10.0.0.1": false, "::ffff:10.0.0.1": false,
+		"2001:db8::a9fe:a9fe": false, "::1": false, "127.0.0.1": false, "10.0.0.1": false, "::ffff:10.0.0.1": false, "::ffff:0:808:808": false,
 	} {
 		ip := netip.MustParseAddr(address)
 		if err := refuseLinkLocal("tcp", netip.AddrPortFrom(ip, 80).String(), nil); (err != nil) != refused {

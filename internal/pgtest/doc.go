@@ -13,7 +13,7 @@
 //		...
 //	}
 //
-// The server is fast and forgetful (fsync is off). A test that kills or restarts a server takes one of its own from
+// The server is fast and forgetful (fsync is off), and does nothing by itself (autovacuum is off, but for scenarios of full size). A test that kills or restarts a server takes one of its own from
 // [NewCluster], and a copy that follows it from [NewStandby]. [Proxy] stands between a client and the server and breaks the connection in the middle of things,
 // [Pooler] lends connections to several clients.
 //

@@ -80,6 +80,9 @@ func settings() (map[string]string, error) {
 		"max_prepared_transactions": "20",
 		"shared_buffers":            "128MB",
 	}
+	if !FullSize() { // what a test does not ask for holds no locks, changes no plans and writes no WAL; what goes on for hours needs it
+		chosen["autovacuum"] = "off"
+	}
 	more, err := parseSettings(os.Getenv(envOptions))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", envOptions, err)

@@ -18,7 +18,7 @@ import (
 func TestWritesPerNodeDoNotGrow(t *testing.T) {
 	t.Parallel()
 	// Of its own: WAL is the whole cluster's, and nothing but the run is to write much.
-	cluster := pgtest.NewCluster(t, postgres.Config{NoSync: true, Settings: map[string]string{"autovacuum": "off", "full_page_writes": "off"}})
+	cluster := pgtest.NewCluster(t, postgres.Config{NoSync: true, Settings: map[string]string{"full_page_writes": "off"}})
 	must(t, schema.Up(t.Context(), cluster.DSN("postgres"), schema.DefaultName))
 	h := &house{t: t, pool: pgtest.Pool(t, cluster.DSN("postgres"))}
 	keeper, err := schema.NewKeeper(h.pool, schema.DefaultName, schema.KeeperConfig{})

@@ -104,7 +104,7 @@ func (p *Page) showAlerts(w http.ResponseWriter, r *http.Request) error {
 	return p.render(w, r, "alerts", "Alerts", shown)
 }
 
-// plainWord is a text that YAML takes for itself without quotes.
+// plainWord is a text that YAML takes for itself without quotes, unless it is null.
 var plainWord = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_./-]*$`)
 
 // ruleSays are the settings of a rule, as its file has them.
@@ -117,7 +117,7 @@ func ruleSays(r alert.Rule) (says []string) {
 	list := func(name string, words []string) {
 		quoted := make([]string, len(words))
 		for i, word := range words {
-			if quoted[i] = word; !plainWord.MatchString(word) {
+			if quoted[i] = word; !plainWord.MatchString(word) || strings.EqualFold(word, "null") {
 				quoted[i] = strconv.Quote(word)
 			}
 		}

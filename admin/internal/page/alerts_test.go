@@ -24,7 +24,7 @@ func furnishAlerts(t *testing.T, s *pagetest.Site) *alert.Store {
 channels:
   ops: {type: mail, to: [ops@example.com], from: pelton@example.com}
 rules:
-  failing: {type: failure_rate, queues: [payments], kinds: ["a, b"], over: 12.5%, until: 5%, for: 2m, severity: critical}
+  failing: {type: failure_rate, queues: [payments], kinds: ["a, b", "null", "true"], over: 12.5%, until: 5%, for: 2m, severity: critical}
   waiting: {type: oldest_age, over: 10m}
 `))
 	if err != nil {
@@ -93,7 +93,7 @@ func TestAlerts(t *testing.T) {
 	store := furnishAlerts(t, s)
 	viewer, operator := s.As("viewer"), s.As("operator")
 	a := viewer.Want(200, "/alerts", "firing", "critical", "queue payments", "23 % of 140 runs", "to <bdi>ops</bdi>", "pending", "queue reports",
-		"/etc/pelton/alerts.yaml", "queues: [payments]", "kinds: [&#34;a, b&#34;]", "over: 12.5%", "until: 5%", "for: 2m", "over: 10m", "Nothing is muted")
+		"/etc/pelton/alerts.yaml", "queues: [payments]", "kinds: [&#34;a, b&#34;, &#34;null&#34;, true]", "over: 12.5%", "until: 5%", "for: 2m", "over: 10m", "Nothing is muted")
 	status, err := store.Status(t.Context())
 	if err != nil {
 		t.Fatal(err)

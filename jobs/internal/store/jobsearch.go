@@ -14,6 +14,8 @@ import (
 const (
 	// leastPiece and largestPiece are how many jobs a piece of a search looks at.
 	leastPiece, largestPiece = 100, 50_000
+	// largestRead is how many jobs' ids of a long line are read at once.
+	largestRead = 500_000
 	// pieceTime is how long a piece should take where the search has all the time it needs.
 	pieceTime = 100 * time.Millisecond
 	// briefly is below what time a search counts as brief: it reads shortLine tickets of the line at most to find jobs that are available, others longLine. Jobs
@@ -193,13 +195,14 @@ func (s *Store) looked(ctx context.Context, db DB, filter JobFilter, page JobPag
 	return "looked_at_all", len(filter.States) == 1 && !page.Descending && intime, nil
 }
 
-// searchLine finds jobs that are available, the oldest first, by the tickets of the line: low <= id < high. It reads the line whole for every largestPiece jobs
-// that stand in it.
+// searchLine finds jobs that are available, the oldest first, by the tickets of the line: low <= id < high. It reads the line whole for the first largestPiece jobs
+// that stand in it, and then for every largestRead, since reading it takes longer than looking at them.
 func (s *Store) searchLine(ctx context.Context, db DB, filter JobFilter, page JobPage, low, high int64) (found FoundIDs, err error) {
 	end := max(low, high-1)
 	text, args, pace := s.searchStates("looked_at_ids", false), append(searchArgs(filter), stateNames(filter.States)), newPace(page)
-	for more := true; more; {
-		rows, err := db.Query(ctx, s.sql.Get("line_ids"), pgx.QueryExecModeCacheDescribe, low, high, largestPiece)
+	read := largestPiece
+	for more := true; more; read = largestRead {
+		rows, err := db.Query(ctx, s.sql.Get("line_ids"), pgx.QueryExecModeCacheDescribe, low, high, read)
 		if err != nil {
 			return found, err
 		}
