@@ -53,17 +53,10 @@ func QueuesCounted(ctx context.Context, client *jobs.Client, counts []jobs.Queue
 		return byName[name]
 	}
 	for _, q := range known.Queues {
-		j := get(q.Name)
-		j.PausedAt = UTC(q.PausedAt)
-		if len(q.Metadata) > 0 {
-			j.Metadata = q.Metadata
-		}
+		get(q.Name).know(q)
 	}
 	for _, c := range counts {
-		j := get(c.Queue)
-		j.Available, j.Running = c.States[rivertype.JobStateAvailable], c.States[rivertype.JobStateRunning]
-		j.Scheduled, j.Retryable = c.States[rivertype.JobStateScheduled], c.States[rivertype.JobStateRetryable]
-		j.Pending = c.States[rivertype.JobStatePending]
+		get(c.Queue).count(c)
 	}
 	all := make([]Queue, 0, len(byName))
 	for _, j := range byName {
@@ -71,6 +64,37 @@ func QueuesCounted(ctx context.Context, client *jobs.Client, counts []jobs.Queue
 	}
 	slices.SortFunc(all, func(a, b Queue) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil
+}
+
+// QueueCounted is one of the queues, with what was counted in all of them at a time. Of many queues QueuesCounted knows the first by name only.
+// Errors: rivertype.ErrNotFound.
+func QueueCounted(ctx context.Context, client *jobs.Client, name string, counts []jobs.QueueCounts, at time.Time) (Queue, error) {
+	j := Queue{Name: name, CountedAt: at.UTC(), Metadata: json.RawMessage("{}")}
+	counted := slices.IndexFunc(counts, func(c jobs.QueueCounts) bool { return c.Queue == name })
+	if counted >= 0 {
+		j.count(counts[counted])
+	}
+	q, err := client.QueueGet(ctx, name)
+	switch {
+	case err == nil:
+		j.know(q)
+	case counted < 0 || !errors.Is(err, rivertype.ErrNotFound):
+		return Queue{}, err
+	}
+	return j, nil
+}
+
+func (j *Queue) know(q *rivertype.Queue) {
+	j.PausedAt = UTC(q.PausedAt)
+	if len(q.Metadata) > 0 {
+		j.Metadata = q.Metadata
+	}
+}
+
+func (j *Queue) count(c jobs.QueueCounts) {
+	j.Available, j.Running = c.States[rivertype.JobStateAvailable], c.States[rivertype.JobStateRunning]
+	j.Scheduled, j.Retryable = c.States[rivertype.JobStateScheduled], c.States[rivertype.JobStateRetryable]
+	j.Pending = c.States[rivertype.JobStatePending]
 }
 
 // QueueSeen is what is known of a queue.

@@ -266,3 +266,19 @@ func TestMissingRights(t *testing.T) {
 		}
 	}
 }
+
+// A queue is found, and its pause told, however many others there are.
+func TestQueueAmongMany(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	if _, err := s.pool.Exec(t.Context(), `INSERT INTO pelton.queue (name, paused_at) SELECT 'q' || n, NULL FROM generate_series(1, 10000) n UNION ALL SELECT 'z', now()`); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if q := do[document.Queue](s, access.Viewer, 200, "GET", "/api/v1/queues/z", nil); q.PausedAt == nil {
+			t.Errorf("%+v, want it paused", q)
+		}
+		s.enqueue(map[string]any{"queue": "z"}) // one that is counted, too
+	}
+	do[any](s, access.Viewer, 404, "GET", "/api/v1/queues/nobody", nil)
+}

@@ -3,10 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
-
-	"github.com/riverqueue/river/rivertype"
 
 	"github.com/peltonq/pelton/admin/access"
 	"github.com/peltonq/pelton/admin/document"
@@ -42,17 +39,12 @@ type QueuePath struct {
 	Queue string `path:"queue" maxLength:"64" doc:"name of the queue"`
 }
 
-// queues lists all queues by name.
-func (s *server) queues(ctx context.Context) ([]document.Queue, error) {
+func (s *server) queuesList(ctx context.Context, in *struct{ Paging }) (*answer[Page[document.Queue]], error) {
 	counted, at, err := s.counts.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return document.QueuesCounted(ctx, s.Jobs, counted, at)
-}
-
-func (s *server) queuesList(ctx context.Context, in *struct{ Paging }) (*answer[Page[document.Queue]], error) {
-	all, err := s.queues(ctx)
+	all, err := document.QueuesCounted(ctx, s.Jobs, counted, at)
 	if err != nil {
 		return nil, err
 	}
@@ -60,16 +52,11 @@ func (s *server) queuesList(ctx context.Context, in *struct{ Paging }) (*answer[
 }
 
 func (s *server) queuesGet(ctx context.Context, in *QueuePath) (*answer[document.Queue], error) {
-	all, err := s.queues(ctx)
+	counted, at, err := s.counts.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, q := range all {
-		if q.Name == in.Queue {
-			return &answer[document.Queue]{q}, nil
-		}
-	}
-	return nil, fmt.Errorf("queue %q: %w", in.Queue, rivertype.ErrNotFound)
+	return answered(document.QueueCounted(ctx, s.Jobs, in.Queue, counted, at))
 }
 
 func (s *server) queueVerb(
