@@ -162,6 +162,26 @@ func TestForgedRowsHoldUpNobody(t *testing.T) {
 	}
 }
 
+// A row by which a running job is said to wait for a time is no hindrance to what its run ends with.
+func TestForgedWaitOfARunningJob(t *testing.T) {
+	t.Parallel()
+	dsn := schematest.DSN(t)
+	pool, forger := pgtest.Pool(t, dsn), enqueuer(t, dsn)
+	c := config(func(ctx context.Context, job *river.Job[taskArgs]) error {
+		if job.Attempt > 1 {
+			return nil
+		}
+		if _, err := forger.Exec(ctx, `INSERT INTO pelton.job_scheduled (job_id, wake, due) VALUES ($1, now() + interval '1 hour', now() + interval '1 hour')`, job.ID); err != nil {
+			t.Error(err)
+		}
+		return errors.New("once more")
+	})
+	c.RetryPolicy = shortly{}
+	client := start(t, pool, c)
+	id := insert(t, client, 1, nil)
+	waitOutcomes(t, pool, id, "errored completed")
+}
+
 // shortly has jobs tried again so soon that they wait in job_scheduled for a moment.
 type shortly struct{}
 

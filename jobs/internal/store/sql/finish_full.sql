@@ -18,6 +18,8 @@ WITH input AS MATERIALIZED (
 ), scheduled AS (
     INSERT INTO pelton.job_scheduled (job_id, wake, due, run, attempts, retry)
     SELECT job_id, greatest(due, clock_timestamp()), due, run + 1, attempt, outcome = 'errored' FROM done WHERE due IS NOT NULL
+    ON CONFLICT (job_id) DO UPDATE -- a row that was there is nobody's: the run that ended here decides
+        SET wake = excluded.wake, due = excluded.due, run = excluded.run, attempts = excluded.attempts, retry = excluded.retry
 ), ready AS (
     INSERT INTO pelton.job_ready (priority, line, job_ids, runs, attempts)
     SELECT priority, line, array_agg(job_id ORDER BY job_id), array_agg(run + 1 ORDER BY job_id),
