@@ -89,6 +89,7 @@ func TestPostByProxy(t *testing.T) {
 	for to, says := range map[string]string{
 		"http://169.254.169.254/": "link-local", "http://[::ffff:169.254.169.254]/": "link-local", "https://[fd00:ec2::254]/": "link-local",
 		"http://2852039166/": "want the name", "http://0xA9.0xfea9fe/": "want the name", "http://169.254.43518/": "want the name", "http://169.254.169.254./": "want the name",
+		"https://169\u3002254\u3002169\u3002254/": "want the name", "https://\uff11\uff16\uff19.254.169.254/": "want the name", "https://%EF%BC%9169.254.169.254/": "want the name",
 	} {
 		var wrong *AddressError
 		if err := postBy(t.Context(), to, nil, nil, by); !errors.As(err, &wrong) || !strings.Contains(err.Error(), says) {

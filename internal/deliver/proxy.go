@@ -9,13 +9,14 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // proxyFor tells by which proxy a request goes; nil: by none.
 type proxyFor func(*http.Request) (*url.URL, error)
 
-// errOddAddress says that a server behind a proxy is named by a number that others may read as an address.
-var errOddAddress = errors.New("want the name of a server, or its address as 192.0.2.1 or [2001:db8::1]")
+// errOddAddress says that a server behind a proxy is named by what others may read as an address: a number, or signs that become digits and dots on the way.
+var errOddAddress = errors.New("want the name of a server, in the form xn--... if it is not ASCII, or its address as 192.0.2.1 or [2001:db8::1]")
 
 // clientBy is for a proxy, which stands where whoever set it up says; so its own address is not looked at.
 func clientBy(proxy *url.URL) *http.Client {
@@ -31,7 +32,7 @@ func refuseBehindProxy(ctx context.Context, host string) error {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return refuseAddress(ip)
 	}
-	if endsInNumber(host) {
+	if endsInNumber(host) || strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return errOddAddress
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)

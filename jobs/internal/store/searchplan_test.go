@@ -70,3 +70,33 @@ func TestSearchesReadIndexes(t *testing.T) {
 		}
 	}
 }
+
+// TestManyChangesAreFoundByKey: whether a job was changed is not looked for among all that were, however many these are.
+func TestManyChangesAreFoundByKey(t *testing.T) {
+	t.Parallel()
+	d := &desk{Store: store.New(schematest.Pool(t), "pelton"), t: t} // not audited: what lies there is no job's
+	d.exec(`INSERT INTO pelton.job (kind, args) SELECT 'noop', '{}' FROM generate_series(1, 5000) n`)
+	d.exec(`INSERT INTO pelton.job_change (job_id) SELECT id FROM pelton.job`)
+	d.exec(`VACUUM ANALYZE`)
+	var plan string
+	err := d.Tx(t.Context(), store.Limits{}, func(tx pgx.Tx) error {
+		// As with a hundred times as many: they are too many for a table in memory.
+		if _, err := tx.Exec(t.Context(), "SET LOCAL work_mem = '64kB'; SET LOCAL hash_mem_multiplier = 1"); err != nil {
+			return err
+		}
+		rows, err := tx.Query(t.Context(), "EXPLAIN "+d.SearchText("search_states", "looked_at_all", true), pgx.QueryExecModeExec,
+			int64(0), int64(1)<<62, nil, []string{"q"}, nil, nil, nil, nil, nil, nil, nil, 100, []string{"completed"})
+		if err != nil {
+			return err
+		}
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		plan = strings.Join(lines, "\n")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(plan, "Seq Scan on job_change") || !strings.Contains(plan, "job_change_pkey") {
+		t.Errorf("changes are not found by their key:\n%s", plan)
+	}
+}

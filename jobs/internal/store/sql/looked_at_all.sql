@@ -4,7 +4,7 @@
 SELECT j.id, ($3::text[] IS NULL OR j.kind = ANY ($3)) AND ($6::text[] IS NULL OR j.tags && $6) AND ($7::text[] IS NULL OR j.tags @> $7) AND (
         ($4::text[] IS NULL OR j.queue = ANY ($4)) AND ($5::smallint[] IS NULL OR j.priority = ANY ($5))
             AND ($8::text IS NULL OR pelton.json_contains(j.args, $8::jsonb)) AND ($9::text IS NULL OR strpos(j.args::text, $9) > 0)
-        OR j.id IN (SELECT c.job_id FROM pelton.job_change c WHERE c.job_id >= $1::bigint AND c.job_id < $2::bigint)) AS may
+        OR EXISTS (SELECT FROM pelton.job_change c WHERE c.job_id = j.id AND c.job_id >= $1::bigint AND c.job_id < $2::bigint)) AS may
 FROM pelton.job j
 WHERE $11::bigint[] IS NULL AND j.id >= $1::bigint AND j.id < $2::bigint
     AND (NOT $13::text[] <@ '{cancelled,completed,discarded}' OR j.id {from} {first}(
