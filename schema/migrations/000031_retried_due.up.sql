@@ -11,10 +11,10 @@ BEGIN
     IF place.waited THEN
         PERFORM pelton.retake_key(job);
         DELETE FROM pelton.job_void v WHERE v.job_id = job AND v.run BETWEEN place.run - 1 AND place.run; -- no ticket has it
-        PERFORM pelton.enter_line(job, place.run, place.attempts);
-        -- changed_at stays: it says which output is the newer one.
+        -- changed_at stays: it says which output is the newer one. Before the ticket, which others wait for as long as this may wait.
         INSERT INTO pelton.job_change AS c (job_id, due, due_run) VALUES (job, clock_timestamp(), place.run)
         ON CONFLICT (job_id) DO UPDATE SET due = excluded.due, due_run = excluded.due_run;
+        PERFORM pelton.enter_line(job, place.run, place.attempts);
         was := place.state;
     ELSE
         FOR look IN 1..2 LOOP

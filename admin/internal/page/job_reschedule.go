@@ -118,6 +118,9 @@ func (p *Page) rescheduleJob(w http.ResponseWriter, r *http.Request) error {
 		f.Seen = r.PostFormValue("seen")
 		return p.renderReschedule(w, r, http.StatusUnprocessableEntity, f)
 	}
+	if at.Equal(seen.Truncate(time.Second)) { // it is as it was shown, in whole seconds
+		at = seen
+	}
 	var other *rivertype.JobRow
 	job, err := p.config.Jobs.JobReschedule(r.Context(), id, at, &jobs.JobRescheduleOpts{If: func(job *rivertype.JobRow) error {
 		_, ofFlow := flow.NodeOf(job)
