@@ -87,7 +87,7 @@ var answers = map[string]answer{
 	"Which unique keys are held, and by which job?":                    {"key job_id kind queue state", 1, "available"},
 	"Which jobs had the same unique key?":                              {"key kind jobs ids states", 1, "cancelled"},
 	"Which jobs did a person change since they were enqueued?": {"id kind queue queue_now priority priority_now max_attempts max_attempts_now " +
-		"changed_at who", 1, "bob as "},
+		"scheduled_at due_now changed_at who", 1, "bob as "},
 	"Which flows failed last night, and at which node?":            {"run project flow status ended_at node node_status reason job_id", 1, "exited with code 3"},
 	"Which runs of flows go on, and how far are they?":             {"run project flow status age ended nodes under_way", 2, "1|3|load"},
 	"What does a run of a flow wait for?":                          {"node status held job_id job_state job_since waits_for", 2, "report|READY|||||load"},

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -81,6 +82,28 @@ func TestReschedule(t *testing.T) {
 			t.Errorf("ended, it is scheduled at %v, want %v", job.ScheduledAt, at)
 		}
 		d.want(1, "reports of the run that was put off", `SELECT count(*) FROM pelton.run_report WHERE job_id = $1 AND run = $2 AND ready_at = $3`, id, run.Run, at)
+	}
+	d.noneLost()
+}
+
+// A job keeps the time that it was given when its run then is moved, handed back or lost: it does not show the one that was asked for first again.
+func TestGivenTimeOutlastsARunThatWasTakenBack(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	id := d.insert(scheduled)
+	d.retry(d.Pool, id, rivertype.JobStateAvailable)
+	at := d.wantState(id, rivertype.JobStateAvailable).ScheduledAt
+	if _, err := d.Change(t.Context(), d.Pool, id, store.Change{Priority: 2}, ann); err != nil {
+		t.Fatal(err)
+	}
+	d.honour(d.take("default"), state.Moved)
+	if job := d.wantState(id, rivertype.JobStateAvailable); job.Attempt != 0 || !job.ScheduledAt.Equal(at) {
+		t.Errorf("it is scheduled at %v, want %v", job.ScheduledAt, at)
+	}
+	second := d.insert(nil)
+	found, err := d.FindJobs(t.Context(), d.Pool, store.JobFilter{States: []rivertype.JobState{rivertype.JobStateAvailable}}, store.JobPage{Order: store.OrderByScheduledAt, Limit: 9})
+	if err != nil || !slices.Equal(found.IDs, []int64{id, second}) {
+		t.Errorf("in the order of time are %v, %v, want %d and then %d", found.IDs, err, id, second)
 	}
 	d.noneLost()
 }

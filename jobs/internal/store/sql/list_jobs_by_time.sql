@@ -10,7 +10,7 @@ FROM (
                 AND v.run BETWEEN coalesce(last.run, 0) AND coalesce(last.run, 0) + 1) THEN 'cancelled'
             ELSE 'available' END AS state,
         coalesce(s.due, CASE WHEN c.due_run = coalesce(last.run, 0) + CASE WHEN last.final THEN 0 ELSE 1 END THEN c.due END,
-            CASE WHEN last.outcome = 'retried' THEN last.ended_at ELSE last.due END, j.scheduled_at, j.created_at)
+            CASE WHEN last.outcome = 'retried' THEN last.ended_at ELSE last.due END, c.due, j.scheduled_at, j.created_at)
             AS scheduled_at,
         CASE WHEN last.final THEN last.ended_at
             WHEN s.job_id IS NULL AND p.job_id IS NULL AND l.id IS NULL THEN
