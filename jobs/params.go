@@ -159,7 +159,7 @@ func checkParams(p *rivertype.JobInsertParams) error {
 
 func checkScheduled(at time.Time) error {
 	if year := at.UTC().Year(); year < 1 || year > 9999 {
-		return fmt.Errorf("scheduled time %v is out of range", at)
+		return fmt.Errorf("scheduled time %v is out of range: want a year from 1 to 9999", at)
 	}
 	return nil
 }

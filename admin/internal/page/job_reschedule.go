@@ -90,10 +90,10 @@ func (f *rescheduleForm) due(now time.Time) time.Time {
 	switch {
 	case err != nil:
 		f.Fault = err.Error()
-	case at.IsZero():
+	case strings.TrimSpace(f.At) == "":
 		f.Fault = "say when"
-	case at.Year() > 9999:
-		f.Fault = "that is too far ahead: want a time up to the year 9999"
+	case at.IsZero() || at.Year() < 1 || at.Year() > 9999:
+		f.Fault = "want a time from the year 1 to 9999"
 	}
 	return at
 }
@@ -124,7 +124,7 @@ func (p *Page) rescheduleJob(w http.ResponseWriter, r *http.Request) error {
 	var other *rivertype.JobRow
 	job, err := p.config.Jobs.JobReschedule(r.Context(), id, at, &jobs.JobRescheduleOpts{If: func(job *rivertype.JobRow) error {
 		_, ofFlow := flow.NodeOf(job)
-		if mayReschedule(string(job.State), ofFlow) && !job.ScheduledAt.Equal(seen) { // others are refused anyway, for another reason
+		if mayReschedule(string(job.State), ofFlow) && !job.ScheduledAt.Equal(seen) && !job.ScheduledAt.Equal(at) { // others are refused anyway, for another reason
 			other = job
 			return errOtherTime
 		}

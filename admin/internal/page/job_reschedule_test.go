@@ -39,7 +39,7 @@ func TestRescheduleJob(t *testing.T) {
 	operator.Want(409, page(node)+"/reschedule", "works for node a:b of run 7")
 	a := operator.Want(200, at, `value="2031-02-03 04:05:06"`, "UTC", "scheduled")
 	form := url.Values{"seen": {hidden(t, a, "seen")}}
-	for _, typed := range []string{"", "soon", "-5m", "2031-02-30", "3000000d"} {
+	for _, typed := range []string{"", "soon", "-5m", "2031-02-30", "3000000d", "0000-01-01", "0001-01-01"} {
 		form.Set("at", typed)
 		operator.WantPost(422, at, form, `role="alert"`, `name="at" value="`+typed+`"`, "Reschedule")
 	}
@@ -49,6 +49,7 @@ func TestRescheduleJob(t *testing.T) {
 	form.Set("at", "2031-02-03 05:00")
 	operator.WantPost(400, at, url.Values{"at": form["at"]}, "open it again")
 	operator.WantPost(303, at, form, "The job is due at 2031-02-03 05:00:00 UTC.", "2031-02-03 05:00:00")
+	operator.WantPost(303, at, form, "The job is due at 2031-02-03 05:00:00 UTC.") // pressed twice
 	// Somebody had the form open since before that, and is told; they may insist.
 	form.Set("at", "2031-02-04")
 	late := admin.WantPost(409, at, form, "the job was due at 2031-02-03 04:05:06 UTC, and is due at 2031-02-03 05:00:00 UTC now; operator changed it last", `value="2031-02-04"`)
